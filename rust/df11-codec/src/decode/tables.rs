@@ -1,0 +1,139 @@
+//! The `luts` tensor, and decoding one thread window with it.
+
+use crate::{
+    error::LutError,
+    limits::{FIRST_JUMP, MAX_CODE_BITS, MAX_TABLES, WINDOW_BITS},
+};
+
+/// Bits that index the first-level table.
+const QUICK_BITS: u32 = 12;
+/// Most codes that can start in one window.
+pub const MAX_WINDOW_CODES: usize = WINDOW_BITS as usize;
+
+/// Decode tables read from a `luts` tensor.
+#[derive(Clone, Debug)]
+pub struct DecodeTables {
+    /// 256 entries a table.
+    tables: Vec<u8>,
+    /// Code length by looked-up value.
+    lengths: [u8; 256],
+    /// By the next 12 bits: exponent, and code length in the high byte; 0 where 12 bits do not decide or the length is 0.
+    quick: Box<[u16; 1 << QUICK_BITS]>,
+}
+
+impl DecodeTables {
+    /// Reads `(tables + 1) * 256` bytes.
+    ///
+    /// # Errors
+    /// [`LutError`] where a table cannot be decoded with. Dead entries (leading to length 0) are legal.
+    pub fn new(luts: &[u8]) -> Result<Self, LutError> {
+        let size = LutError::Size { bytes: luts.len() };
+        let (tables, lengths) = luts.split_last_chunk::<256>().ok_or(size)?;
+        let count = tables.len() / 256;
+        if tables.len() % 256 != 0 || count == 0 || count > MAX_TABLES {
+            return Err(size);
+        }
+        for (table, row) in tables.chunks_exact(256).enumerate() {
+            if let Some(entry) = row
+                .iter()
+                .position(|&v| v >= FIRST_JUMP && 256 - usize::from(v) >= count)
+            {
+                return Err(LutError::Jump { table, entry });
+            }
+        }
+        for (exponent, &bits) in (0..=u8::MAX).zip(lengths) {
+            if u32::from(bits) > MAX_CODE_BITS {
+                return Err(LutError::Length { exponent, bits });
+            }
+        }
+        let mut read = Self {
+            tables: tables.to_vec(),
+            lengths: *lengths,
+            quick: Box::new([0; 1 << QUICK_BITS]),
+        };
+        for prefix in 0..1u32 << QUICK_BITS {
+            read.quick[prefix as usize] = read.quick_entry(prefix << (32 - QUICK_BITS));
+        }
+        Ok(read)
+    }
+
+    /// The quick table's entry for the 12 bits at the top of `word`.
+    fn quick_entry(&self, word: u32) -> u16 {
+        let first = self.tables[(word >> 24) as usize];
+        let exponent = if first < FIRST_JUMP {
+            first
+        } else {
+            // The second table is asked for a byte of which four bits are known.
+            let known = (word >> 16 & 0xF0) as usize;
+            let candidates = &self.tables[(256 - usize::from(first)) * 256 + known..][..16];
+            if candidates[0] >= FIRST_JUMP || candidates.iter().any(|&v| v != candidates[0]) {
+                return 0;
+            }
+            candidates[0]
+        };
+        match self.lengths[usize::from(exponent)] {
+            0 => 0,
+            bits => u16::from(bits) << 8 | u16::from(exponent),
+        }
+    }
+
+    /// The kernel's look-up of the code at the top of `word`: at most four tables deep. Returns value and length.
+    fn look_up(&self, word: u32) -> (u8, u8) {
+        let (mut table, mut value) = (0, 0);
+        for byte in word.to_be_bytes() {
+            value = self.tables[table * 256 + usize::from(byte)];
+            if value < FIRST_JUMP {
+                break;
+            }
+            table = 256 - usize::from(value);
+        }
+        (value, self.lengths[usize::from(value)])
+    }
+
+    /// Exponent and length of the code at the top of `buffer`; `None` where the length is 0.
+    #[inline]
+    fn next(&self, buffer: u64) -> Option<(u8, u32)> {
+        let quick = self.quick[(buffer >> (64 - QUICK_BITS)) as usize];
+        let (exponent, bits) = if quick == 0 {
+            self.look_up((buffer >> 32) as u32)
+        } else {
+            (quick as u8, (quick >> 8) as u8)
+        };
+        (bits > 0).then_some((exponent, u32::from(bits)))
+    }
+
+    /// Decodes every code that starts in a window, from bit `gap` on, as one GPU thread does. `high` and `low` are the window's 64
+    /// bits and the 32 behind them. Returns the number of codes and the bit behind the last, or `None` where the thread would hang.
+    #[inline]
+    pub fn walk(
+        &self,
+        (high, low): (u64, u32),
+        gap: u8,
+        exponents: &mut [u8; MAX_WINDOW_CODES],
+    ) -> Option<(usize, u32)> {
+        let mut bit = u32::from(gap);
+        let mut count = 0;
+        let mut buffer = high << bit;
+        while bit < 32 {
+            let (exponent, bits) = self.next(buffer)?;
+            exponents[count] = exponent;
+            count += 1;
+            buffer <<= bits;
+            bit += bits;
+        }
+        buffer |= u64::from(low) << (bit - 32);
+        while bit < WINDOW_BITS as u32 {
+            let (exponent, bits) = self.next(buffer)?;
+            exponents[count] = exponent;
+            count += 1;
+            buffer <<= bits;
+            bit += bits;
+        }
+        Some((count, bit))
+    }
+
+    /// Code length of a decoded value.
+    pub fn length(&self, value: u8) -> u32 {
+        u32::from(self.lengths[usize::from(value)])
+    }
+}
