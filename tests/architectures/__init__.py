@@ -1,0 +1,1 @@
+"""Tests of the architecture definitions, against headers of published files."""
