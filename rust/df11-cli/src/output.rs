@@ -1,0 +1,52 @@
+//! Writing results and errors. A closed pipe ends output, not the program.
+
+use std::io::Write;
+
+use df11_file::Error;
+use serde_json::{Value, json};
+
+/// A line of data on standard output.
+pub fn line(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+/// A line of information on standard error.
+pub fn message(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+/// A JSON object on standard output.
+pub fn json(value: &impl serde::Serialize) {
+    line(&serde_json::to_string_pretty(value).unwrap_or_default());
+}
+
+/// An error: a sentence on standard error, and with `--json` an object on standard output.
+pub fn error(error: &Error, as_json: bool) {
+    if as_json {
+        json(&json!({ "schema": "df11.error/1", "error": object(error) }));
+    }
+    message(&format!("df11: {error} [{}]", error.code.as_str()));
+}
+
+fn object(error: &Error) -> Value {
+    json!({
+        "code": error.code.as_str(),
+        "message": error.message,
+        "hint": error.hint,
+        "path": error.path.as_ref().map(|path| path.display().to_string()),
+        "unit": error.unit,
+        "tensor": error.tensor,
+        "index": error.index,
+        "also": error.also.iter().map(object).collect::<Vec<_>>(),
+    })
+}
+
+/// Bytes for people.
+pub fn bytes(bytes: u64) -> String {
+    match bytes {
+        0..10_000 => format!("{bytes} bytes"),
+        10_000..10_000_000 => format!("{:.2} MB", bytes as f64 / 1e6),
+        10_000_000..1_000_000_000 => format!("{:.0} MB", bytes as f64 / 1e6),
+        _ => format!("{:.2} GB", bytes as f64 / 1e9),
+    }
+}

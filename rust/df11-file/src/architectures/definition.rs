@@ -1,0 +1,224 @@
+//! One architecture file. docs/DEFINITIONS.md describes the fields for those who write one.
+
+use regex::Regex;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::error::{Code, Error, Result};
+
+/// The only schema version there is.
+const SCHEMA: u32 = 1;
+
+/// An architecture as its file describes it.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Architecture {
+    schema: u32,
+    /// The type name that the loader looks up.
+    pub id: String,
+    /// Its name for people.
+    pub name: String,
+    /// The architecture that detection gives, where this one is only a choice of the user.
+    pub variant_of: Option<String>,
+    /// Where the facts come from.
+    pub source: String,
+    /// Present where no loader can use the result.
+    pub refused: Option<Refused>,
+    /// The loader node that takes the result.
+    pub loader: Option<Loader>,
+    /// How a model of it is recognised.
+    pub detect: Option<Detect>,
+    /// What happens to tensor names.
+    #[serde(default)]
+    pub keys: Keys,
+    /// What happens to dtypes.
+    #[serde(default)]
+    pub dtype: DtypeRules,
+    /// The compression units.
+    #[serde(default)]
+    pub units: Vec<UnitPattern>,
+    /// How two-dimensional shapes are found again from a DF11 file alone.
+    #[serde(default)]
+    pub shapes: ShapeRules,
+    /// The file it was read from; not part of the file.
+    #[serde(skip)]
+    pub origin: String,
+}
+
+/// Why an architecture is recognised but not compressed.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refused {
+    /// One sentence.
+    pub reason: String,
+    /// What to do.
+    pub remedy: String,
+}
+
+/// The loader node that takes the result.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Loader {
+    /// Node id.
+    pub node: String,
+    /// Node pack.
+    pub pack: String,
+    /// The pack's address.
+    pub url: String,
+    /// What the user must know.
+    #[serde(default)]
+    pub note: String,
+    /// Units that the loader must find compressed.
+    #[serde(default)]
+    pub needs: Vec<String>,
+    /// Units and the only weight counts that the loader accepts for them.
+    #[serde(default)]
+    pub sizes: Vec<(String, Vec<u64>)>,
+}
+
+/// A rule on one tensor's shape: name, axis, value.
+pub type ShapeRule = (String, usize, u64);
+
+/// How a model is recognised by its names and shapes. All parts must hold.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Detect {
+    /// Names that must exist.
+    pub all: Vec<String>,
+    /// Groups of names; one of each group must exist.
+    pub any: Vec<Vec<String>>,
+    /// Names that must not exist.
+    pub none: Vec<String>,
+    /// Shapes that must be so.
+    pub shape: Vec<ShapeRule>,
+    /// Shapes that must not be so.
+    pub not_shape: Vec<ShapeRule>,
+}
+
+/// What happens to tensor names, after the prefix is stripped.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Keys {
+    /// Tensors that ComfyUI does not load.
+    #[serde(deserialize_with = "patterns")]
+    pub drop: Vec<Regex>,
+    /// Replacements, each tried once per name, in order.
+    #[serde(deserialize_with = "replacements")]
+    pub rename: Vec<(Regex, String)>,
+    /// Tensors that ComfyUI itself holds as F32.
+    #[serde(deserialize_with = "patterns")]
+    pub keep_f32: Vec<Regex>,
+    /// Tensors that must never be dropped.
+    #[serde(deserialize_with = "patterns")]
+    pub keep_always: Vec<Regex>,
+}
+
+/// What happens to dtypes.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DtypeRules {
+    /// Units that hold other dtypes than BF16 are left uncompressed instead of refused.
+    pub plain_unless_bf16: bool,
+}
+
+/// A pattern of compression units.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct UnitPattern {
+    /// Matches the whole module path.
+    #[serde(deserialize_with = "full_pattern")]
+    pub pattern: Regex,
+    /// The attributes whose weights form the unit, in order; empty: the module's own weight.
+    pub attributes: Vec<String>,
+}
+
+/// How shapes are found again.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ShapeRules {
+    /// A bias tells the number of output features.
+    pub from_bias: bool,
+    /// Further rules, the first that matches counts.
+    pub rules: Vec<toml::Table>,
+}
+
+impl Architecture {
+    /// Reads an architecture file's text; `origin` names the file in messages.
+    ///
+    /// # Errors
+    /// `E_DEFINITION` with the place of the fault.
+    pub fn parse(text: &str, origin: &str) -> Result<Self> {
+        let fault = |message: String| {
+            Error::new(
+                Code::Definition,
+                format!("architecture file {origin}: {message}"),
+            )
+        };
+        let mut architecture: Self =
+            toml::from_str(text).map_err(|error| fault(error.to_string()))?;
+        origin.clone_into(&mut architecture.origin);
+        let complaint = architecture.complaint();
+        complaint.map_or(Ok(architecture), |complaint| {
+            Err(fault(complaint.to_owned()))
+        })
+    }
+
+    fn complaint(&self) -> Option<&'static str> {
+        if self.schema != SCHEMA {
+            return Some("its schema number is not 1; update DFloat11 Compress or the file");
+        }
+        if self.id.is_empty() || self.id == "auto" {
+            return Some("its id is empty or reserved");
+        }
+        if self.variant_of.is_some() == self.detect.is_some() {
+            return Some("it needs either [detect] or variant_of");
+        }
+        if self.refused.is_some() != self.units.is_empty()
+            || self.refused.is_some() == self.loader.is_some()
+        {
+            return Some("it needs either [refused] or [loader] and [[units]]");
+        }
+        None
+    }
+
+    /// The name that a source tensor (prefix stripped) gets, or none where it is dropped.
+    pub fn target_name(&self, name: &str) -> Option<String> {
+        let matches = |list: &[Regex]| list.iter().any(|pattern| pattern.is_match(name));
+        if matches(&self.keys.drop) && !matches(&self.keys.keep_always) {
+            return None;
+        }
+        let mut name = name.to_owned();
+        for (pattern, replacement) in &self.keys.rename {
+            name = pattern.replace(&name, replacement).into_owned();
+        }
+        Some(name)
+    }
+}
+
+fn compile<E: serde::de::Error>(pattern: &str) -> std::result::Result<Regex, E> {
+    Regex::new(pattern).map_err(E::custom)
+}
+
+fn patterns<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<Vec<Regex>, D::Error> {
+    Vec::<String>::deserialize(deserializer)?
+        .iter()
+        .map(|pattern| compile(pattern))
+        .collect()
+}
+
+fn replacements<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<Vec<(Regex, String)>, D::Error> {
+    let pairs = Vec::<(String, String)>::deserialize(deserializer)?;
+    pairs
+        .into_iter()
+        .map(|(pattern, replacement)| Ok((compile(&pattern)?, replacement)))
+        .collect()
+}
+
+fn full_pattern<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<Regex, D::Error> {
+    compile(&format!("^(?:{})$", String::deserialize(deserializer)?))
+}

@@ -1,0 +1,82 @@
+//! Which architecture a set of tensor names and shapes belongs to.
+
+use std::collections::HashMap;
+
+use super::definition::{Detect, ShapeRule};
+use crate::header::{Header, TensorInfo};
+
+/// Prefixes under which checkpoints keep the diffusion model, and how many names must carry one (ComfyUI's own rule).
+const PREFIXES: [&str; 3] = ["model.diffusion_model.", "model.model.", "net."];
+const MORE_NAMES_THAN: usize = 5;
+const FALLBACK_PREFIX: &str = "model.";
+
+/// The prefix that ComfyUI strips from a header's names; empty where there is none.
+pub fn strip_prefix(header: &Header) -> &'static str {
+    let carriers = |prefix: &str| {
+        let carries = |tensor: &&TensorInfo| tensor.name.starts_with(prefix);
+        header.tensors.iter().filter(carries).count()
+    };
+    // The first of equal counts wins, hence the reversal before max_by_key, which keeps the last.
+    let best = PREFIXES
+        .into_iter()
+        .rev()
+        .max_by_key(|prefix| carriers(prefix))
+        .unwrap_or("");
+    if carriers(best) > MORE_NAMES_THAN {
+        best
+    } else if carriers(FALLBACK_PREFIX) > 0 {
+        FALLBACK_PREFIX
+    } else {
+        ""
+    }
+}
+
+/// Names without prefix, with their shapes.
+pub struct Names<'a>(HashMap<&'a str, &'a [u64]>);
+
+impl<'a> Names<'a> {
+    /// The names of `header` that carry `prefix`, without it.
+    pub fn new(header: &'a Header, prefix: &str) -> Self {
+        let stripped = |name: &'a str| name.strip_prefix(prefix);
+        Self(
+            header
+                .tensors
+                .iter()
+                .filter_map(|t| Some((stripped(&t.name)?, t.shape.as_slice())))
+                .collect(),
+        )
+    }
+
+    /// Whether a name exists.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    fn axis_is(&self, (name, axis, value): &ShapeRule) -> bool {
+        self.0.get(name.as_str()).and_then(|shape| shape.get(*axis)) == Some(value)
+    }
+}
+
+impl Detect {
+    /// Whether all rules hold.
+    pub fn matches(&self, names: &Names<'_>) -> bool {
+        self.all.iter().all(|name| names.has(name))
+            && self
+                .any
+                .iter()
+                .all(|group| group.iter().any(|name| names.has(name)))
+            && !self.none.iter().any(|name| names.has(name))
+            && self.shape.iter().all(|rule| names.axis_is(rule))
+            && !self.not_shape.iter().any(|rule| names.axis_is(rule))
+    }
+
+    /// Which share of the demanded names is there, 0 to 1: for the message about an unknown model.
+    pub fn likeness(&self, names: &Names<'_>) -> f64 {
+        let present = self.all.iter().filter(|name| names.has(name)).count();
+        if self.all.is_empty() {
+            0.0
+        } else {
+            present as f64 / self.all.len() as f64
+        }
+    }
+}

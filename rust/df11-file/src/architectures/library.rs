@@ -1,0 +1,211 @@
+//! The known architectures: built in, from the pack's folder, from the user's folder. Later ones replace earlier ones of the same id.
+
+use std::{path::Path, path::PathBuf, sync::Arc};
+
+use serde::Serialize;
+
+use super::{
+    definition::{Architecture, Loader},
+    detect::Names,
+};
+use crate::error::{Code, Error, Result};
+
+include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
+
+/// What the user asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// Whatever the tensor names show.
+    #[default]
+    Auto,
+    /// The architecture of this id.
+    Id(String),
+}
+
+impl From<&str> for Choice {
+    fn from(text: &str) -> Self {
+        if text == "auto" {
+            Self::Auto
+        } else {
+            Self::Id(text.to_owned())
+        }
+    }
+}
+
+/// An architecture in a list.
+#[derive(Debug, Serialize)]
+pub struct Summary<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// Its name for people.
+    pub name: &'a str,
+    /// The architecture that it is a choice for.
+    pub variant_of: Option<&'a str>,
+    /// False where it is recognised but refused.
+    pub supported: bool,
+    /// Why it is refused.
+    pub reason: Option<&'a str>,
+    /// The loader node that takes the result.
+    pub loader: Option<&'a Loader>,
+    /// The file that it came from.
+    pub origin: &'a str,
+}
+
+impl<'a> Summary<'a> {
+    fn of(known: &'a Architecture) -> Self {
+        Self {
+            id: &known.id,
+            name: &known.name,
+            variant_of: known.variant_of.as_deref(),
+            supported: known.refused.is_none(),
+            reason: known
+                .refused
+                .as_ref()
+                .map(|refused| refused.reason.as_str()),
+            loader: known.loader.as_ref(),
+            origin: &known.origin,
+        }
+    }
+}
+
+/// All known architectures.
+#[derive(Debug)]
+pub struct Library {
+    architectures: Vec<Arc<Architecture>>,
+}
+
+impl Library {
+    /// The built-in architectures and those of `folders`, of which later ones win. A missing folder is no error.
+    ///
+    /// # Errors
+    /// `E_DEFINITION` for a faulty file, `E_READ` for one that cannot be read.
+    pub fn load(folders: &[PathBuf]) -> Result<Self> {
+        let mut library = Self {
+            architectures: Vec::new(),
+        };
+        for (name, text) in EMBEDDED {
+            library.add(Architecture::parse(text, &format!("built-in {name}"))?);
+        }
+        for folder in folders {
+            library.add_folder(folder)?;
+        }
+        Ok(library)
+    }
+
+    fn add_folder(&mut self, folder: &Path) -> Result<()> {
+        let Ok(entries) = std::fs::read_dir(folder) else {
+            return Ok(());
+        };
+        let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.retain(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "toml")
+        });
+        paths.sort();
+        for path in paths {
+            let text =
+                std::fs::read_to_string(&path).map_err(|error| Error::read(&path, &error))?;
+            self.add(Architecture::parse(&text, &path.display().to_string())?);
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, architecture: Architecture) {
+        let architecture = Arc::new(architecture);
+        match self
+            .architectures
+            .iter_mut()
+            .find(|known| known.id == architecture.id)
+        {
+            Some(known) => *known = architecture,
+            None => self.architectures.push(architecture),
+        }
+    }
+
+    /// All architectures, for a list.
+    pub fn summaries(&self) -> Vec<Summary<'_>> {
+        self.iter().map(Summary::of).collect()
+    }
+
+    /// All architectures.
+    pub fn iter(&self) -> impl Iterator<Item = &Architecture> {
+        self.architectures.iter().map(AsRef::as_ref)
+    }
+
+    /// The architecture of a model with these names. A choice must agree with what the names show.
+    ///
+    /// # Errors
+    /// `E_ARCH_UNKNOWN`, `E_ARCH_AMBIGUOUS`, `E_ARCH_CONTRADICTION`, or `E_ARCH_REFUSED` with the reason.
+    pub fn find(&self, names: &Names<'_>, choice: &Choice) -> Result<Arc<Architecture>> {
+        let matches = |known: &&Arc<Architecture>| {
+            known
+                .detect
+                .as_ref()
+                .is_some_and(|detect| detect.matches(names))
+        };
+        let found: Vec<_> = self.architectures.iter().filter(matches).collect();
+        let detected = match found[..] {
+            [] => return Err(self.unknown(names)),
+            [one] => one,
+            [..] => {
+                let list: Vec<_> = found
+                    .iter()
+                    .map(|known| format!("{} ({})", known.id, known.origin))
+                    .collect();
+                let message = format!("more than one architecture matches: {}", list.join(", "));
+                return Err(Error::new(Code::ArchAmbiguous, message)
+                    .hint("Remove or correct the architecture file that should not match."));
+            }
+        };
+        if let Some(refused) = &detected.refused {
+            let message = format!("this is {}: {}", detected.name, refused.reason);
+            return Err(Error::new(Code::ArchRefused, message).hint(refused.remedy.clone()));
+        }
+        let Choice::Id(id) = choice else {
+            return Ok(detected.clone());
+        };
+        let Some(chosen) = self.architectures.iter().find(|known| known.id == *id) else {
+            let ids: Vec<_> = self
+                .iter()
+                .filter(|known| known.refused.is_none())
+                .map(|known| known.id.as_str())
+                .collect();
+            return Err(
+                Error::new(Code::Option, format!("there is no architecture {id}"))
+                    .hint(format!("Known: {}.", ids.join(", "))),
+            );
+        };
+        if chosen.id == detected.id || chosen.variant_of.as_ref() == Some(&detected.id) {
+            return Ok(chosen.clone());
+        }
+        let message = format!(
+            "architecture {id} was chosen, but the tensors are those of {} ({})",
+            detected.id, detected.name
+        );
+        Err(Error::new(Code::ArchContradiction, message).hint("Choose auto."))
+    }
+
+    fn unknown(&self, names: &Names<'_>) -> Error {
+        let mut near: Vec<_> = self
+            .iter()
+            .filter_map(|known| Some((known.detect.as_ref()?.likeness(names), known)))
+            .collect();
+        near.retain(|(likeness, _)| *likeness > 0.0);
+        near.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        let nearest: Vec<_> = near
+            .iter()
+            .take(3)
+            .map(|(_, known)| format!("{} ({})", known.id, known.name))
+            .collect();
+        let nearest = if nearest.is_empty() {
+            "no known one is similar".to_owned()
+        } else {
+            format!("nearest: {}", nearest.join(", "))
+        };
+        Error::new(
+            Code::ArchUnknown,
+            format!("the tensor names belong to no known architecture; {nearest}"),
+        )
+        .hint("DF11 files need a loader that knows the model; an architecture file can add one.")
+    }
+}

@@ -1,0 +1,9 @@
+//! Architectures are data: TOML files that say which tensors form a unit and how a model is recognised.
+
+mod definition;
+mod detect;
+mod library;
+
+pub use definition::{Architecture, Detect, Loader, Refused, ShapeRule, UnitPattern};
+pub use detect::{Names, strip_prefix};
+pub use library::{Choice, Library, Summary};

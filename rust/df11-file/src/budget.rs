@@ -1,0 +1,71 @@
+//! Memory is a promise: how a budget is divided into buffers.
+
+use crate::{
+    error::{Code, Error, Result},
+    options::Options,
+    system,
+};
+
+/// Weights of one piece, the grain of parallel work. 512 KiB of source: it stays in a core's L2 cache.
+pub const PIECE_WEIGHTS: u64 = 256 * 1024;
+/// Smallest budget.
+pub const MIN_BUDGET: u64 = 64 << 20;
+/// Largest budget that is taken unasked.
+const MAX_DEFAULT_BUDGET: u64 = 1 << 30;
+/// Program, libraries, stacks, headers, the allocator's slack.
+const FIXED_BYTES: u64 = 20 << 20;
+/// One worker: an encoded piece in work, one waiting for its turn, one run of kernel chunks read back. Codes of 32 bits are the worst case.
+const BYTES_PER_THREAD: u64 = 4 << 20;
+/// Counts of one piece, kept between the passes over a unit.
+const BYTES_PER_PIECE: u64 = 2048;
+
+/// A budget, divided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// All of it, in bytes.
+    pub bytes: u64,
+    /// Worker threads.
+    pub threads: usize,
+    /// Weights of one span, the part of a unit that is in memory at a time: whole pieces. Two spans exist, one being read.
+    pub span_weights: u64,
+}
+
+impl Budget {
+    /// The budget for units of at most `largest_unit` weights.
+    ///
+    /// # Errors
+    /// `E_OPTION` for a budget below 64 MiB or no threads.
+    pub fn new(options: &Options, largest_unit: u64) -> Result<Self> {
+        let bytes = options.max_memory.unwrap_or_else(|| {
+            (system::available_memory() / 4).clamp(MIN_BUDGET, MAX_DEFAULT_BUDGET)
+        });
+        if bytes < MIN_BUDGET {
+            let message = format!("a memory budget of {bytes} bytes is too small");
+            return Err(Error::new(Code::Option, message).hint("Allow at least 64 MiB."));
+        }
+        let wanted = options.threads.unwrap_or_else(system::cores);
+        if wanted == 0 {
+            return Err(
+                Error::new(Code::Option, "no threads were allowed").hint("Allow at least one.")
+            );
+        }
+        let room = bytes - FIXED_BYTES;
+        let threads = (wanted as u64).min((room / 2 / BYTES_PER_THREAD).max(1));
+        let counts = largest_unit.div_ceil(PIECE_WEIGHTS) * BYTES_PER_PIECE;
+        let spans = (room - threads * BYTES_PER_THREAD)
+            .checked_sub(counts)
+            .ok_or_else(|| {
+                Error::new(
+                    Code::NoMemory,
+                    "the largest unit needs a larger memory budget",
+                )
+                .hint("Raise it.")
+            })?;
+        let span_weights = (spans / 2 / 2 / PIECE_WEIGHTS).max(1) * PIECE_WEIGHTS;
+        Ok(Self {
+            bytes,
+            threads: threads as usize,
+            span_weights,
+        })
+    }
+}

@@ -1,0 +1,157 @@
+//! A plan for people and programs (schema `df11.plan/1`).
+
+use serde::Serialize;
+
+use crate::{
+    architectures::Loader,
+    header::{TensorEntry, official_order},
+    options::HeaderMode,
+    output::unit_tensors,
+    plan::{Plan, folder_of},
+    report::text,
+    system,
+};
+
+/// What a compression would do.
+#[derive(Debug, Serialize)]
+pub struct PlanReport {
+    schema: &'static str,
+    /// The source file.
+    pub source: String,
+    /// The file that would be written.
+    pub target: String,
+    /// Size of the source file.
+    pub source_bytes: u64,
+    /// Architecture id.
+    pub architecture: String,
+    /// Its name for people.
+    pub architecture_name: String,
+    /// The file that the definition came from.
+    pub definition: String,
+    /// The loader node that takes the result.
+    pub loader: Option<Loader>,
+    /// The prefix that the model's names carry.
+    pub prefix: &'static str,
+    /// The units.
+    pub units: Vec<UnitSummary>,
+    /// Bytes that are copied.
+    pub passthrough_bytes: u64,
+    /// Source tensors that the result does not hold.
+    pub dropped: Vec<String>,
+    /// Their bytes.
+    pub dropped_bytes: u64,
+    /// Expected size of the result.
+    pub predicted_bytes: u64,
+    /// Free bytes on the target's disk.
+    pub free_bytes: Option<u64>,
+    /// The result's tensors in file order.
+    pub tensors: Vec<TensorSummary>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+/// One unit of a plan.
+#[derive(Debug, Serialize)]
+pub struct UnitSummary {
+    /// Its name.
+    pub name: String,
+    /// Its weights.
+    pub weights: u64,
+    /// Its tensors, by their names in the source.
+    pub tensors: Vec<String>,
+}
+
+/// One tensor of the result. Sides that only the weights decide are null.
+#[derive(Debug, Serialize)]
+pub struct TensorSummary {
+    /// Its name.
+    pub name: String,
+    /// Its dtype.
+    pub dtype: String,
+    /// Its shape.
+    pub shape: Vec<Option<u64>>,
+}
+
+impl PlanReport {
+    /// The report of `plan`.
+    pub fn new(plan: &Plan) -> Self {
+        let source = &plan.source.header().tensors;
+        let name = |tensor: usize| source[tensor].name.clone();
+        let units = plan.units.iter().map(|unit| UnitSummary {
+            name: unit.name.clone(),
+            weights: unit.weights,
+            tensors: unit
+                .members
+                .iter()
+                .map(|member| name(member.tensor))
+                .collect(),
+        });
+        Self {
+            schema: "df11.plan/1",
+            source: text(plan.source.path()),
+            target: text(&plan.target),
+            source_bytes: plan.source.identity().bytes,
+            architecture: plan.architecture.id.clone(),
+            architecture_name: plan.architecture.name.clone(),
+            definition: plan.architecture.origin.clone(),
+            loader: plan.architecture.loader.clone(),
+            prefix: plan.prefix,
+            units: units.collect(),
+            passthrough_bytes: plan.passthrough_bytes(),
+            dropped: plan.dropped.iter().map(|&tensor| name(tensor)).collect(),
+            dropped_bytes: plan
+                .dropped
+                .iter()
+                .map(|&tensor| source[tensor].bytes())
+                .sum(),
+            predicted_bytes: plan.predicted_bytes(),
+            free_bytes: system::free_space(&folder_of(&plan.target)),
+            tensors: tensors(plan),
+            notes: plan.notes.clone(),
+        }
+    }
+}
+
+fn tensors(plan: &Plan) -> Vec<TensorSummary> {
+    // Fields 0 to 3 of a unit (encoded_exponent, gaps, luts, output_positions) have a first side that only the weights decide.
+    let units = plan.units.iter().enumerate().flat_map(|(index, unit)| {
+        let fields = unit_tensors(unit, None).into_iter().enumerate();
+        fields.map(move |(field, entry)| (entry, field < 4, index))
+    });
+    let copied = plan.passthrough.iter().map(|tensor| {
+        let entry = TensorEntry {
+            name: tensor.name.clone(),
+            dtype: tensor.dtype,
+            shape: tensor.shape.clone(),
+            bytes: tensor.bytes,
+        };
+        (entry, false, 0)
+    });
+    let mut all: Vec<_> = units.chain(copied).collect();
+    all.sort_by(|(a, ..), (b, ..)| official_order(a, b));
+    if plan.options.header == HeaderMode::SelfDescribing {
+        let rank = |entry: &TensorEntry, open: bool| {
+            (
+                entry.dtype == safetensors::Dtype::U8,
+                open || is_sign_mantissa(entry),
+            )
+        };
+        all.sort_by_key(|(entry, open, index)| (rank(entry, *open), *index));
+    }
+    let summary = |(entry, open, _): (TensorEntry, bool, usize)| {
+        let mut shape: Vec<_> = entry.shape.iter().map(|&side| Some(side)).collect();
+        if open {
+            shape[0] = None;
+        }
+        TensorSummary {
+            name: entry.name,
+            dtype: entry.dtype.to_string(),
+            shape,
+        }
+    };
+    all.into_iter().map(summary).collect()
+}
+
+fn is_sign_mantissa(entry: &TensorEntry) -> bool {
+    entry.name.ends_with(".sign_mantissa")
+}

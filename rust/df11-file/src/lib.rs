@@ -1,0 +1,33 @@
+//! Checkpoints on disk: from a BF16 safetensors file to a DF11 file in bounded memory.
+//!
+//! ```text
+//! Source (header, positioned reads) + Library (architectures) --plan--> Plan: units, passthrough tensors, every refusal
+//! Plan --Job--> reader thread -> survey -> encode -> verify -> PartialFile -> target      Progress is polled
+//! ```
+//!
+//! This crate never prints, never reads environment variables and knows nothing of Python.
+
+pub mod architectures;
+pub mod budget;
+mod convert;
+pub mod error;
+pub mod header;
+pub mod inspect;
+mod job;
+pub mod options;
+mod output;
+mod pipeline;
+mod plan;
+pub mod progress;
+mod report;
+mod source;
+mod system;
+
+pub use error::{Class, Code, Error, Result};
+pub use inspect::PlanReport;
+pub use job::Job;
+pub use options::Options;
+pub use plan::{Plan, plan};
+pub use progress::{Phase, Snapshot};
+pub use report::{Report, Status, UnitReport};
+pub use source::Source;

@@ -1,0 +1,107 @@
+//! What the user can choose.
+
+use std::path::PathBuf;
+
+use crate::architectures::Choice;
+
+/// How the header of the result is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HeaderMode {
+    /// Passthrough tensors keep their dtype and bytes, and metadata tells how to restore the source.
+    #[default]
+    SelfDescribing,
+    /// The whole file byte for byte as the official node writes it.
+    Official,
+}
+
+/// Whether written bytes are decoded and compared before the file is committed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verify {
+    /// Everything.
+    #[default]
+    Full,
+    /// Nothing.
+    Off,
+}
+
+/// What to do where the target exists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum IfExists {
+    /// Skip what already is this result, refuse anything else.
+    #[default]
+    Skip,
+    /// Refuse.
+    Error,
+    /// Replace it, once the new file is complete.
+    Replace,
+    /// Write beside it under a numbered name.
+    Number,
+}
+
+/// What to do with unit weights that are not BF16.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cast {
+    /// Refuse them.
+    #[default]
+    None,
+    /// Round F32 and F16 to BF16, as the official node does.
+    ToBf16,
+}
+
+macro_rules! named {
+    ($type:ident { $($variant:ident = $text:literal),+ }) => {
+        impl $type {
+            /// The names users know it by.
+            pub const NAMES: &'static [&'static str] = &[$($text),+];
+
+            /// Its name.
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = crate::error::Error;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                match text {
+                    $($text => Ok(Self::$variant),)+
+                    _ => Err(crate::error::Error::new(
+                        crate::error::Code::Option,
+                        format!("{text} is not one of {}", Self::NAMES.join(", ")),
+                    )),
+                }
+            }
+        }
+    };
+}
+
+named!(HeaderMode { SelfDescribing = "self-describing", Official = "official" });
+named!(Verify { Full = "full", Off = "off" });
+named!(IfExists { Skip = "skip", Error = "error", Replace = "replace", Number = "number" });
+named!(Cast { None = "none", ToBf16 = "to-bf16" });
+
+/// All choices of one compression.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The architecture.
+    pub architecture: Choice,
+    /// The header.
+    pub header: HeaderMode,
+    /// Verification.
+    pub verify: Verify,
+    /// Existing targets.
+    pub if_exists: IfExists,
+    /// Other dtypes.
+    pub cast: Cast,
+    /// Folders of architecture files; later ones win.
+    pub definitions: Vec<PathBuf>,
+    /// Most resident memory in bytes; none: chosen from what is available.
+    pub max_memory: Option<u64>,
+    /// Most bytes of the source to read per second.
+    pub max_rate: Option<u64>,
+    /// Worker threads; none: all cores.
+    pub threads: Option<usize>,
+    /// Worker threads give way to other programs.
+    pub low_priority: bool,
+}

@@ -1,0 +1,199 @@
+//! What a self-describing file says about itself in `__metadata__`. Loaders ignore it; verify, restore and skip rest on it.
+
+use std::io::Write;
+
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use df11_codec::UnitLayout;
+use flate2::{Compression, write::ZlibEncoder};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::FileMap;
+use crate::{error::Result, header::Header, plan::Plan, source::SourceIdentity};
+
+/// Value of the key `df11.format`: the name and version of this layout of metadata.
+pub const FORMAT: &str = "df11-self-describing/1";
+/// What our keys begin with.
+pub const KEY_PREFIX: &str = "df11.";
+/// Dropped tensors are kept in the metadata where all of them together have at most so many bytes.
+const MAX_KEPT_DROPPED: u64 = 64 * 1024;
+/// Above this header size ComfyUI's metadata view stays empty, so the source's own entries, which its header holds too, are left out.
+const MAX_HEADER: u64 = 1 << 20;
+/// Stands for a hash that is not known.
+const NO_HASH: &str = "................";
+
+/// The xxh3 (64 bits) of tensors.
+#[derive(Clone, Debug, Default)]
+pub struct Hashes {
+    /// Of the result's tensors, in file order.
+    pub tensors: Vec<u64>,
+    /// Of the source's tensors, in its header's order; none where a tensor was not read.
+    pub source: Vec<Option<u64>>,
+}
+
+/// The part of the metadata that tells whether a file is the result of a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stamp {
+    /// State of the source file.
+    #[serde(flatten)]
+    pub source: SourceIdentity,
+    /// Architecture id.
+    pub architecture: String,
+    /// The cast option.
+    pub cast: String,
+}
+
+impl Stamp {
+    /// The stamp of a plan's result.
+    pub fn of(plan: &Plan) -> Self {
+        Self {
+            source: plan.source.identity().clone(),
+            architecture: plan.architecture.id.clone(),
+            cast: plan.options.cast.as_str().to_owned(),
+        }
+    }
+
+    /// The stamp in a header, where it is one of ours.
+    pub fn read(header: &Header) -> Option<Self> {
+        (header.meta("df11.format")? == FORMAT).then_some(())?;
+        serde_json::from_str(header.meta("df11.stamp")?).ok()
+    }
+}
+
+/// The metadata of one result.
+#[derive(Debug)]
+pub struct Manifest {
+    entries: Vec<(String, String)>,
+    /// Space to reserve for the header, in bytes.
+    pub header_bytes: u64,
+}
+
+impl Manifest {
+    /// The metadata of `plan`'s result, apart from the hashes. Reads small dropped tensors.
+    ///
+    /// # Errors
+    /// Those of the source.
+    pub fn new(plan: &Plan) -> Result<Self> {
+        let header = plan.source.header();
+        let name = |tensor: usize| header.tensors[tensor].name.as_str();
+        let units: Vec<_> = plan
+            .units
+            .iter()
+            .map(|unit| {
+                let members: Vec<_> = unit
+                    .members
+                    .iter()
+                    .map(|member| (&member.name, name(member.tensor)))
+                    .collect();
+                (&unit.name, members)
+            })
+            .collect();
+        let passthrough: Vec<_> = plan
+            .passthrough
+            .iter()
+            .map(|tensor| (&tensor.name, name(tensor.tensor)))
+            .collect();
+        let dropped: Vec<_> = plan.dropped.iter().map(|&tensor| name(tensor)).collect();
+        let names = json!({ "prefix": plan.prefix, "units": units, "passthrough": passthrough, "dropped": dropped });
+        let stamp = serde_json::to_string(&Stamp::of(plan)).unwrap_or_default();
+        let entry = |key: &str, value: String| (format!("{KEY_PREFIX}{key}"), value);
+        let mut entries = vec![
+            entry("format", FORMAT.to_owned()),
+            entry(
+                "tool",
+                format!("dfloat11-compress {}", env!("CARGO_PKG_VERSION")),
+            ),
+            entry("stamp", stamp),
+            entry(
+                "source_name",
+                plan.source
+                    .path()
+                    .file_name()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned(),
+            ),
+            entry("source_header", pack(plan.source.header_json())),
+            entry("names", pack(names.to_string().as_bytes())),
+        ];
+        if let Some(bytes) = dropped_bytes(plan)? {
+            entries.push(entry("dropped", pack(&bytes)));
+        }
+        let foreign = header
+            .metadata
+            .iter()
+            .filter(|(key, _)| !key.starts_with(KEY_PREFIX))
+            .cloned();
+        let mut manifest = Self {
+            entries: [foreign.collect(), entries.clone()].concat(),
+            header_bytes: 0,
+        };
+        manifest.header_bytes = manifest.longest_header(plan);
+        if manifest.header_bytes > MAX_HEADER {
+            manifest.entries = entries;
+            manifest.header_bytes = manifest.longest_header(plan);
+        }
+        Ok(manifest)
+    }
+
+    /// The finished metadata.
+    pub fn metadata(&self, hashes: &Hashes) -> Vec<(String, String)> {
+        let hex = |hash: &u64| format!("{hash:016x}");
+        let tensors: String = hashes.tensors.iter().map(hex).collect();
+        let source: String = hashes
+            .source
+            .iter()
+            .map(|hash| hash.as_ref().map_or(NO_HASH.to_owned(), hex))
+            .collect();
+        let value = json!({ "tensors": tensors, "source": source }).to_string();
+        [
+            self.entries.as_slice(),
+            &[(format!("{KEY_PREFIX}xxh3"), value)],
+        ]
+        .concat()
+    }
+
+    /// The header's size where every unit is as large as any code can make it.
+    fn longest_header(&self, plan: &Plan) -> u64 {
+        let mut map = FileMap::self_describing(plan, 0);
+        for (index, unit) in plan.units.iter().enumerate() {
+            map.place_unit(
+                plan,
+                index,
+                &UnitLayout::new(unit.weights, unit.weights * 32 + 7, 32, 18),
+            );
+        }
+        let hashes = Hashes {
+            tensors: vec![0; map.tensors().count()],
+            source: vec![None; plan.source.header().tensors.len()],
+        };
+        map.header(&self.metadata(&hashes)).len() as u64
+    }
+}
+
+fn pack(bytes: &[u8]) -> String {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    // Writing to a Vec does not fail.
+    let packed = encoder.write_all(bytes).and_then(|()| encoder.finish());
+    BASE64.encode(packed.unwrap_or_default())
+}
+
+/// The bytes of all dropped tensors, one behind the other, where they are few.
+fn dropped_bytes(plan: &Plan) -> Result<Option<Vec<u8>>> {
+    let tensors: Vec<_> = plan
+        .dropped
+        .iter()
+        .map(|&tensor| &plan.source.header().tensors[tensor])
+        .collect();
+    let total: u64 = tensors.iter().map(|tensor| tensor.bytes()).sum();
+    if tensors.is_empty() || total > MAX_KEPT_DROPPED {
+        return Ok(None);
+    }
+    let mut bytes = Vec::with_capacity(total as usize);
+    for tensor in tensors {
+        let start = bytes.len();
+        bytes.resize(start + tensor.bytes() as usize, 0);
+        plan.source.read(&mut bytes[start..], tensor.start)?;
+    }
+    Ok(Some(bytes))
+}

@@ -1,0 +1,10 @@
+//! The file being written: its partial form, where each tensor lies in it, and what it says about itself.
+
+mod file_map;
+pub mod manifest;
+mod partial;
+mod stream;
+
+pub use file_map::{FileMap, UnitPlace, unit_tensors};
+pub use partial::PartialFile;
+pub use stream::TensorStream;

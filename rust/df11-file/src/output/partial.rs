@@ -1,0 +1,135 @@
+//! The partial file: beside the target, marked as ours, locked, and renamed only when complete.
+
+use std::{
+    fs::{self, File, OpenOptions},
+    io,
+    path::{Path, PathBuf},
+};
+
+use fs4::FileExt;
+
+use crate::{
+    error::{Code, Error, Result},
+    plan::{folder_of, target_exists},
+    system,
+};
+
+/// First bytes of every partial file of ours. As a safetensors header length they are absurd, so no loader takes the file for a model.
+const MARKER: &[u8; 16] = b"DF11-PARTIAL/1\r\n";
+
+/// A file being written. Dropped before [`Self::commit`], it is removed.
+#[derive(Debug)]
+pub struct PartialFile {
+    file: File,
+    path: PathBuf,
+    target: PathBuf,
+    committed: bool,
+}
+
+impl PartialFile {
+    /// Creates the partial file of `target`. The flag says whether one left by an interrupted run was replaced.
+    ///
+    /// # Errors
+    /// `E_PARTIAL_FOREIGN` where a file without our marker stands there, `E_TARGET_BUSY` where another run holds it.
+    pub fn create(target: &Path) -> Result<(Self, bool)> {
+        let mut name = target.file_name().unwrap_or_default().to_owned();
+        name.push(".partial");
+        let path = target.with_file_name(name);
+        let failed = |error| Error::write(&path, &error);
+        let mut options = OpenOptions::new();
+        options.read(true).write(true);
+        let (file, left) = match options.clone().create_new(true).open(&path) {
+            Ok(file) => (file, false),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                (options.open(&path).map_err(failed)?, true)
+            }
+            Err(error) => return Err(failed(error)),
+        };
+        // A file system without locks does not stop anyone from compressing.
+        if matches!(FileExt::try_lock(&file), Err(fs4::TryLockError::WouldBlock)) {
+            let message = "another run is writing this file";
+            return Err(Error::new(Code::TargetBusy, message)
+                .hint("Wait for it or stop it.")
+                .at_path(target));
+        }
+        if left {
+            let mut start = [0; MARKER.len()];
+            if system::read_exact_at(&file, &mut start, 0).is_err() || start != *MARKER {
+                let message =
+                    "this file is in the way, and it is not one that DFloat11 Compress left";
+                return Err(Error::new(Code::PartialForeign, message)
+                    .hint("Rename or delete it.")
+                    .at_path(&path));
+            }
+        }
+        let partial = Self {
+            file,
+            path,
+            target: target.to_path_buf(),
+            committed: false,
+        };
+        partial
+            .file
+            .set_len(0)
+            .map_err(|error| partial.failed(&error))?;
+        partial.write(MARKER, 0)?;
+        Ok((partial, left))
+    }
+
+    /// Writes `bytes` at `offset`.
+    ///
+    /// # Errors
+    /// `E_NO_SPACE`, `E_WRITE`.
+    pub fn write(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        system::write_all_at(&self.file, bytes, offset).map_err(|error| self.failed(&error))
+    }
+
+    /// Reads back what was written.
+    ///
+    /// # Errors
+    /// `E_READ`.
+    pub fn read(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
+        system::read_exact_at(&self.file, buffer, offset)
+            .map_err(|error| Error::read(&self.path, &error))
+    }
+
+    /// Flushes everything and gives the file its name. An existing target survives unless `replace`.
+    ///
+    /// # Errors
+    /// `E_TARGET_EXISTS` where the target appeared meanwhile, `E_WRITE`, `E_NO_SPACE`.
+    pub fn commit(mut self, replace: bool) -> Result<()> {
+        self.file.sync_all().map_err(|error| self.failed(&error))?;
+        self.publish(replace)?;
+        self.committed = true;
+        system::sync_folder(&folder_of(&self.target))
+            .map_err(|error| Error::write(&self.target, &error))
+    }
+
+    fn publish(&self, replace: bool) -> Result<()> {
+        if !replace {
+            // A hard link, unlike a rename, never overwrites.
+            match fs::hard_link(&self.path, &self.target) {
+                Ok(()) => return fs::remove_file(&self.path).map_err(|error| self.failed(&error)),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    return Err(target_exists(&self.target));
+                }
+                // Some file systems have no hard links.
+                Err(_) if self.target.exists() => return Err(target_exists(&self.target)),
+                Err(_) => {}
+            }
+        }
+        fs::rename(&self.path, &self.target).map_err(|error| Error::write(&self.target, &error))
+    }
+
+    fn failed(&self, error: &io::Error) -> Error {
+        Error::write(&self.path, error)
+    }
+}
+
+impl Drop for PartialFile {
+    fn drop(&mut self) {
+        if !self.committed {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}

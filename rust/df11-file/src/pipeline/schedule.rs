@@ -1,0 +1,150 @@
+//! What is read from the source, and in which order. Fixed before the first read, so that the reader can run ahead.
+
+use crate::{options::HeaderMode, plan::Plan};
+
+/// One read into one buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Load {
+    /// Consecutive weights of a unit.
+    Unit {
+        /// Index of the unit.
+        unit: usize,
+        /// First weight.
+        first: u64,
+        /// Number of weights.
+        weights: u64,
+        /// The first pass over these weights of a job, in which the source is hashed.
+        first_pass: bool,
+    },
+    /// Consecutive elements of a passthrough tensor.
+    Passthrough {
+        /// Index of the tensor.
+        tensor: usize,
+        /// First element.
+        first: u64,
+        /// Number of elements.
+        elements: u64,
+    },
+}
+
+/// The steps of a job. Each step takes its loads in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// Count the unit's exponents. `keep` leaves the one span that holds it in memory for the encoding step that follows.
+    Survey {
+        /// Index of the unit.
+        unit: usize,
+        /// Keep the span.
+        keep: bool,
+    },
+    /// Encode the unit, from the kept span or from loads of its own.
+    Encode {
+        /// Index of the unit.
+        unit: usize,
+    },
+    /// Copy a passthrough tensor.
+    Copy {
+        /// Index of the tensor.
+        tensor: usize,
+    },
+}
+
+/// All steps of a job, in the order of the source's data.
+pub fn steps(plan: &Plan, span_weights: u64) -> Vec<Step> {
+    let ahead = plan.options.header == HeaderMode::Official;
+    let survey = |unit: usize| Step::Survey {
+        unit,
+        keep: !ahead && plan.units[unit].weights <= span_weights,
+    };
+    let start_of = |step: &Step| {
+        let tensor = match *step {
+            Step::Survey { unit, .. } | Step::Encode { unit } => return unit_start(plan, unit),
+            Step::Copy { tensor } => plan.passthrough[tensor].tensor,
+        };
+        plan.source.header().tensors[tensor].start
+    };
+    let mut steps: Vec<_> = (0..plan.units.len())
+        .map(|unit| Step::Encode { unit })
+        .collect();
+    steps.extend((0..plan.passthrough.len()).map(|tensor| Step::Copy { tensor }));
+    steps.sort_by_key(start_of);
+    if ahead {
+        return (0..plan.units.len()).map(survey).chain(steps).collect();
+    }
+    let with_survey = |step: Step| match step {
+        Step::Encode { unit } => [Some(survey(unit)), Some(step)],
+        other => [None, Some(other)],
+    };
+    steps.into_iter().flat_map(with_survey).flatten().collect()
+}
+
+/// The loads that `steps` take.
+pub fn loads(plan: &Plan, span_weights: u64, steps: &[Step]) -> Vec<Load> {
+    let mut loads = Vec::new();
+    let mut kept = None;
+    for step in steps {
+        match *step {
+            Step::Survey { unit, keep } => {
+                loads.extend(unit_loads(plan, unit, span_weights, true));
+                kept = keep.then_some(unit);
+            }
+            Step::Encode { unit } if kept == Some(unit) => {}
+            Step::Encode { unit } => loads.extend(unit_loads(plan, unit, span_weights, false)),
+            Step::Copy { tensor } => loads.extend(copy_loads(plan, tensor, span_weights)),
+        }
+    }
+    loads
+}
+
+/// Bytes that the source must give for a load.
+pub fn source_bytes(plan: &Plan, load: &Load) -> u64 {
+    let tensors = &plan.source.header().tensors;
+    match *load {
+        Load::Passthrough {
+            tensor, elements, ..
+        } => {
+            let info = &tensors[plan.passthrough[tensor].tensor];
+            elements * info.dtype.bitsize() as u64 / 8
+        }
+        Load::Unit { weights, .. } => weights * 2,
+    }
+}
+
+fn unit_start(plan: &Plan, unit: usize) -> u64 {
+    let starts = plan.units[unit]
+        .members
+        .iter()
+        .map(|member| plan.source.header().tensors[member.tensor].start);
+    starts.min().unwrap_or(0)
+}
+
+fn unit_loads(
+    plan: &Plan,
+    unit: usize,
+    span_weights: u64,
+    first_pass: bool,
+) -> impl Iterator<Item = Load> + use<> {
+    let spans = cut(plan.units[unit].weights, span_weights);
+    spans.map(move |(first, weights)| Load::Unit {
+        unit,
+        first,
+        weights,
+        first_pass,
+    })
+}
+
+fn copy_loads(plan: &Plan, tensor: usize, span_weights: u64) -> impl Iterator<Item = Load> + use<> {
+    let info = &plan.source.header().tensors[plan.passthrough[tensor].tensor];
+    // A span holds 2 bytes per weight, an element up to 16; sub-byte elements stay together in whole bytes.
+    let spans = cut(info.elements(), (span_weights / 8).max(8));
+    spans.map(move |(first, elements)| Load::Passthrough {
+        tensor,
+        first,
+        elements,
+    })
+}
+
+/// Runs of at most `longest` of `total` things: first, number.
+fn cut(total: u64, longest: u64) -> impl Iterator<Item = (u64, u64)> {
+    (0..total.div_ceil(longest)).map(move |run| (run * longest, longest.min(total - run * longest)))
+}

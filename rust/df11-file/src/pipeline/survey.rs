@@ -1,0 +1,158 @@
+//! The counting pass over a unit: histogram by piece, then code, sizes, and the bit at which each piece begins.
+
+use df11_codec::{
+    CodeError, ExponentHistogram, Kernel, PieceStart, UnitCode, bf16, limits::FIRST_JUMP,
+};
+use rayon::prelude::*;
+
+use crate::{
+    budget::PIECE_WEIGHTS,
+    error::{Code, Error, Result},
+    plan::{Plan, UnitPlan},
+};
+
+/// What encoding a unit needs to know beforehand.
+#[derive(Debug)]
+pub struct SurveyedUnit {
+    /// Code, tables, sizes.
+    pub code: UnitCode,
+    /// Where each piece of [`PIECE_WEIGHTS`] weights begins.
+    pub starts: Vec<PieceStart>,
+}
+
+/// The counts of a unit, span by span.
+#[derive(Default)]
+pub struct Survey {
+    pieces: Vec<ExponentHistogram>,
+    last_exponent: u8,
+}
+
+impl Survey {
+    /// Counts the next span, whole pieces of a unit but for its end.
+    ///
+    /// # Errors
+    /// `E_EXPONENT` for a weight that DF11 cannot hold, with tensor and index.
+    pub fn count(
+        &mut self,
+        kernel: Kernel,
+        plan: &Plan,
+        unit: &UnitPlan,
+        weights: &[u8],
+    ) -> Result<()> {
+        let first_piece = self.pieces.len();
+        self.pieces
+            .par_extend(weights.par_chunks(PIECE_WEIGHTS as usize * 2).map(|piece| {
+                let mut histogram = ExponentHistogram::default();
+                histogram.count(kernel, piece);
+                histogram
+            }));
+        let too_large = |histogram: &ExponentHistogram| {
+            histogram.counts()[usize::from(FIRST_JUMP)..]
+                .iter()
+                .any(|&count| count > 0)
+        };
+        if self.pieces[first_piece..].iter().any(too_large) {
+            return Err(first_too_large(
+                plan,
+                unit,
+                first_piece as u64 * PIECE_WEIGHTS,
+                weights,
+            ));
+        }
+        if let [.., low, high] = weights {
+            self.last_exponent = bf16::exponent(u16::from_le_bytes([*low, *high]));
+        }
+        Ok(())
+    }
+
+    /// The unit's code, once every span was counted.
+    ///
+    /// # Errors
+    /// `E_UNIT_SIZE` where the kernel could not index it.
+    pub fn code(&self, unit: &UnitPlan) -> Result<SurveyedUnit> {
+        self.surveyed(unit, UnitCode::new(&self.total(), self.last_exponent))
+    }
+
+    /// The unit's two-bit code.
+    ///
+    /// # Errors
+    /// As for [`Self::code`].
+    pub fn two_bit_code(&self, unit: &UnitPlan) -> Result<SurveyedUnit> {
+        self.surveyed(unit, UnitCode::two_bit(&self.total(), self.last_exponent))
+    }
+
+    fn surveyed(
+        &self,
+        unit: &UnitPlan,
+        code: std::result::Result<UnitCode, CodeError>,
+    ) -> Result<SurveyedUnit> {
+        let no_code = |error| {
+            Error::new(Code::UnitSize, format!("DF11 cannot hold it: {error}")).in_unit(&unit.name)
+        };
+        let code = code.map_err(no_code)?;
+        Ok(SurveyedUnit {
+            starts: self.starts(&code),
+            code,
+        })
+    }
+
+    fn total(&self) -> ExponentHistogram {
+        let mut total = ExponentHistogram::default();
+        self.pieces.iter().for_each(|piece| total.merge(piece));
+        total
+    }
+
+    fn starts(&self, code: &UnitCode) -> Vec<PieceStart> {
+        let mut next = PieceStart {
+            weight: 0,
+            bit: 0,
+            is_last: false,
+        };
+        let last = self.pieces.len() - 1;
+        let starts = self.pieces.iter().enumerate().map(|(index, piece)| {
+            let start = PieceStart {
+                is_last: index == last,
+                ..next
+            };
+            next.weight += piece.total();
+            next.bit += code.bits_of(piece);
+            start
+        });
+        starts.collect()
+    }
+}
+
+/// The error for the first weight of a span whose exponent collides with the jump codes.
+fn first_too_large(plan: &Plan, unit: &UnitPlan, first: u64, weights: &[u8]) -> Error {
+    let words = weights
+        .chunks_exact(2)
+        .map(|word| u16::from_le_bytes([word[0], word[1]]));
+    let found = words
+        .enumerate()
+        .find(|&(_, word)| bf16::exponent(word) >= FIRST_JUMP);
+    let (at, word) = found.unwrap_or_default();
+    let value = f32::from_bits(u32::from(word) << 16);
+    let error = locate(
+        plan,
+        unit,
+        first + at as u64,
+        Error::new(
+            Code::Exponent,
+            format!("the weight {value:e} is too large for DF11, whose exponents end below 2^113"),
+        ),
+    );
+    error.hint("The checkpoint is damaged or was trained into overflow; DF11 cannot hold it.")
+}
+
+/// Adds unit, tensor, and index within the tensor of a unit's weight to an error.
+pub fn locate(plan: &Plan, unit: &UnitPlan, weight: u64, error: Error) -> Error {
+    let mut index = weight;
+    for member in &unit.members {
+        if index < member.weights {
+            let tensor = &plan.source.header().tensors[member.tensor].name;
+            return error.in_unit(&unit.name).in_tensor(tensor).at_index(index);
+        }
+        index -= member.weights;
+    }
+    error.in_unit(&unit.name)
+}

@@ -1,0 +1,347 @@
+//! The steps of a job, done in order: survey, encode and verify a unit, or copy a tensor.
+
+use std::sync::mpsc::{Receiver, Sender};
+
+use df11_codec::{EncodedPiece, Kernel, UnitCode, limits::MAX_WEIGHTS_PER_CHUNK};
+use rayon::ThreadPool;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::{
+    check_space,
+    encode::{Front, OverfillProbe, UnitHashes, UnitWriter},
+    reader::{Span, read_weights},
+    schedule::{Step, source_bytes},
+    survey::{Survey, SurveyedUnit},
+    verify::UnitCheck,
+};
+use crate::{
+    budget::{Budget, PIECE_WEIGHTS},
+    error::{Code, Error, Result},
+    options::{HeaderMode, Verify},
+    output::{FileMap, PartialFile, manifest::Manifest},
+    plan::{Plan, UnitPlan},
+    progress::{Phase, Progress},
+    report::{Report, UnitReport},
+};
+
+/// Bytes of a copied tensor that are read back and compared at a time.
+const COMPARE_BYTES: usize = 1 << 20;
+
+/// A job in work.
+pub struct Work<'a> {
+    plan: &'a Plan,
+    progress: &'a Progress,
+    file: &'a PartialFile,
+    pool: &'a ThreadPool,
+    kernel: Kernel,
+    spans: Receiver<Result<Span>>,
+    give_back: Sender<Vec<u8>>,
+    /// The one span of a unit that was surveyed and is encoded next.
+    kept: Option<Span>,
+    /// Known from the start for a self-describing file, after the last survey for an official one.
+    map: Option<FileMap>,
+    surveyed: Vec<Option<SurveyedUnit>>,
+    pieces: Vec<EncodedPiece>,
+    unit_hashes: Vec<UnitHashes>,
+    passthrough_hashes: Vec<u64>,
+    unit_reports: Vec<Option<UnitReport>>,
+}
+
+impl<'a> Work<'a> {
+    /// A job that takes filled spans from `spans` and hands their buffers back.
+    pub fn new(
+        plan: &'a Plan,
+        progress: &'a Progress,
+        budget: &'a Budget,
+        file: &'a PartialFile,
+        pool: &'a ThreadPool,
+        manifest: Option<&Manifest>,
+        (spans, give_back): (Receiver<Result<Span>>, Sender<Vec<u8>>),
+    ) -> Self {
+        Self {
+            plan,
+            progress,
+            file,
+            pool,
+            kernel: Kernel::default(),
+            spans,
+            give_back,
+            kept: None,
+            map: manifest.map(|manifest| FileMap::self_describing(plan, manifest.header_bytes)),
+            surveyed: plan.units.iter().map(|_| None).collect(),
+            pieces: (0..budget.threads + 2)
+                .map(|_| EncodedPiece::default())
+                .collect(),
+            unit_hashes: vec![[0; 6]; plan.units.len()],
+            passthrough_hashes: vec![0; plan.passthrough.len()],
+            unit_reports: plan.units.iter().map(|_| None).collect(),
+        }
+    }
+
+    /// Does the next step.
+    ///
+    /// # Errors
+    /// The step's refusal or failure.
+    pub fn step(&mut self, step: Step) -> Result<()> {
+        match step {
+            Step::Survey { unit, keep } => self.survey(unit, keep),
+            Step::Encode { unit } => self.encode(unit),
+            Step::Copy { tensor } => self.copy(tensor),
+        }
+    }
+
+    /// The finished map and the hashes in file order; adds the units to the report.
+    pub fn finish(self, report: &mut Report) -> Result<(FileMap, Vec<u64>)> {
+        report.units = self.unit_reports.into_iter().flatten().collect();
+        let map = self
+            .map
+            .ok_or_else(|| Error::new(Code::Internal, "the job ended before its first tensor"))?;
+        let hashes = map.hashes_in_order(&self.unit_hashes, &self.passthrough_hashes);
+        Ok((map, hashes))
+    }
+
+    fn next_span(&self) -> Result<Span> {
+        self.progress.check_cancelled()?;
+        self.spans
+            .recv()
+            .map_err(|_| Error::new(Code::Internal, "the reading thread ended early"))?
+    }
+
+    /// Hands a buffer back to the reader, which may have ended.
+    fn release(&self, span: Span) {
+        let _ = self.give_back.send(span.bytes);
+    }
+
+    fn survey(&mut self, index: usize, keep: bool) -> Result<()> {
+        let plan = self.plan;
+        let unit = &plan.units[index];
+        self.progress.enter_unit(index);
+        self.progress.set_phase(if self.map.is_some() {
+            Phase::Compressing
+        } else {
+            Phase::Reading
+        });
+        let mut survey = Survey::default();
+        let mut counted = 0;
+        while counted < unit.weights {
+            let span = self.next_span()?;
+            self.pool
+                .install(|| survey.count(self.kernel, plan, unit, &span.bytes))?;
+            counted += span.bytes.len() as u64 / 2;
+            if keep {
+                self.kept = Some(span);
+            } else {
+                self.progress.add_in(span.bytes.len() as u64);
+                self.release(span);
+            }
+        }
+        let mut surveyed = survey.code(unit)?;
+        if surveyed.code.may_overfill_chunk()
+            && self.fullest_chunk(index, &surveyed)? > MAX_WEIGHTS_PER_CHUNK
+        {
+            surveyed = survey.two_bit_code(unit)?;
+        }
+        self.surveyed[index] = Some(surveyed);
+        self.progress.leave_unit(false);
+        Ok(())
+    }
+
+    /// Most weights in one kernel chunk of a near-constant unit. Rare, so it may read the unit once more.
+    fn fullest_chunk(&self, index: usize, surveyed: &SurveyedUnit) -> Result<u64> {
+        let mut probe = OverfillProbe::default();
+        let mut bytes = Vec::new();
+        for (piece, start) in surveyed.starts.iter().enumerate() {
+            self.progress.check_cancelled()?;
+            let weights = PIECE_WEIGHTS.min(self.plan.units[index].weights - start.weight);
+            let weights = if let Some(kept) = &self.kept {
+                &kept.bytes[start.weight as usize * 2..][..weights as usize * 2]
+            } else {
+                read_weights(self.plan, index, start.weight, weights, &mut bytes)?;
+                &bytes
+            };
+            probe.piece(self.kernel, surveyed, piece, weights);
+        }
+        Ok(probe.most_weights())
+    }
+
+    fn encode(&mut self, index: usize) -> Result<()> {
+        let (plan, file) = (self.plan, self.file);
+        let unit = &plan.units[index];
+        self.progress.set_phase(Phase::Compressing);
+        self.ready_map()?;
+        self.progress.enter_unit(index);
+        let missing = || Error::new(Code::Internal, "a unit was encoded before it was surveyed");
+        let surveyed = self.surveyed[index].take().ok_or_else(missing)?;
+        let layout = surveyed.code.layout();
+        let place = self
+            .map
+            .as_mut()
+            .ok_or_else(missing)?
+            .place_unit(plan, index, layout);
+        let mut writer = UnitWriter::new(
+            file,
+            self.progress,
+            &surveyed,
+            place,
+            &split_positions(unit),
+        )?;
+        let read = |buffer: &mut [u8], offset: u64| file.read(buffer, offset);
+        let check = UnitCheck {
+            read: &read,
+            plan,
+            unit,
+            place,
+            layout,
+        };
+        let mut verification = match plan.options.verify {
+            Verify::Full => Some(Verification::new(check)?),
+            Verify::Off => None,
+        };
+        let reads = if self.kept.is_some() { 1 } else { 2 };
+        let mut encoded = 0;
+        while encoded < unit.weights {
+            let span = self.kept.take().map_or_else(|| self.next_span(), Ok)?;
+            let front = writer.span(self.pool, self.kernel, &mut self.pieces, &span.bytes)?;
+            if let Some(verification) = &mut verification {
+                self.progress.check_cancelled()?;
+                self.pool
+                    .install(|| verification.span(&span.bytes, encoded, front))?;
+            }
+            encoded += span.bytes.len() as u64 / 2;
+            self.progress.add_in(span.bytes.len() as u64);
+            self.release(span);
+        }
+        self.unit_hashes[index] = writer.finish()?;
+        self.unit_reports[index] = Some(UnitReport::new(unit, &surveyed.code, reads));
+        self.progress.leave_unit(true);
+        Ok(())
+    }
+
+    /// Places everything, once all units of an official file are surveyed.
+    fn ready_map(&mut self) -> Result<()> {
+        if self.map.is_some() || self.plan.options.header != HeaderMode::Official {
+            return Ok(());
+        }
+        let codes: Vec<&UnitCode> = self
+            .surveyed
+            .iter()
+            .flatten()
+            .map(|surveyed| &surveyed.code)
+            .collect();
+        let map = FileMap::official(self.plan, &codes);
+        check_space(self.plan, map.file_bytes())?;
+        self.map = Some(map);
+        Ok(())
+    }
+
+    fn copy(&mut self, tensor: usize) -> Result<()> {
+        self.progress.set_phase(Phase::Compressing);
+        self.ready_map()?;
+        let copied = &self.plan.passthrough[tensor];
+        let mut offset = self
+            .map
+            .as_ref()
+            .map_or(0, |map| map.passthrough_offset(tensor));
+        let mut hasher = Xxh3::new();
+        let mut left = copied.bytes;
+        while left > 0 {
+            let span = self.next_span()?;
+            self.file.write(&span.bytes, offset)?;
+            if self.plan.options.verify == Verify::Full {
+                self.compare(&span.bytes, offset, &copied.name)?;
+            }
+            hasher.update(&span.bytes);
+            let length = span.bytes.len() as u64;
+            (offset, left) = (offset + length, left.saturating_sub(length));
+            self.progress.add_out(length);
+            self.progress.add_in(source_bytes(self.plan, &span.load));
+            self.release(span);
+        }
+        self.passthrough_hashes[tensor] = hasher.digest();
+        Ok(())
+    }
+
+    /// Compares copied bytes with what the file holds.
+    fn compare(&self, bytes: &[u8], offset: u64, tensor: &str) -> Result<()> {
+        let mut back = vec![0; COMPARE_BYTES.min(bytes.len())];
+        for (number, expected) in bytes.chunks(COMPARE_BYTES).enumerate() {
+            let start = (number * COMPARE_BYTES) as u64;
+            let back = &mut back[..expected.len()];
+            self.file.read(back, offset + start)?;
+            if back != expected {
+                let differs = back
+                    .iter()
+                    .zip(expected)
+                    .position(|(a, b)| a != b)
+                    .unwrap_or(0) as u64;
+                let error = Error::new(
+                    Code::Verify,
+                    "the copied bytes read back are not those written",
+                );
+                return Err(error.in_tensor(tensor).at_index(start + differs));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The `split_positions` tensor: cumulative sizes of the members without the last, I64.
+fn split_positions(unit: &UnitPlan) -> Vec<u8> {
+    let mut sum = 0;
+    let sums = unit.members[..unit.members.len() - 1].iter().map(|member| {
+        sum += member.weights;
+        sum
+    });
+    sums.flat_map(u64::to_le_bytes).collect()
+}
+
+/// Verification of a unit span by span. A kernel chunk that straddles two spans is checked with the second.
+struct Verification<'a> {
+    check: UnitCheck<'a>,
+    tables: df11_codec::DecodeTables,
+    checked: u64,
+    /// Weights of the first unchecked kernel chunk that earlier spans held.
+    carry: Vec<u8>,
+    carry_start: u64,
+}
+
+impl<'a> Verification<'a> {
+    fn new(check: UnitCheck<'a>) -> Result<Self> {
+        let tables = check.tables()?;
+        Ok(Self {
+            check,
+            tables,
+            checked: 0,
+            carry: Vec::new(),
+            carry_start: 0,
+        })
+    }
+
+    /// Checks what has become complete with `span`, the weights from `start` on.
+    fn span(&mut self, span: &[u8], start: u64, front: Front) -> Result<()> {
+        if !self.carry.is_empty() && front.chunks > self.checked {
+            // Behind the straddling chunk everything lies in this span; a chunk has at most 32,768 weights.
+            let head = span.len().min(df11_codec::limits::CHUNK_BITS as usize * 2);
+            self.carry.extend_from_slice(&span[..head]);
+            self.check.chunks(
+                &self.tables,
+                self.checked,
+                self.checked + 1,
+                &self.carry,
+                self.carry_start,
+            )?;
+            self.checked += 1;
+            self.carry.clear();
+        }
+        self.check
+            .chunks(&self.tables, self.checked, front.chunks, span, start)?;
+        self.checked = front.chunks;
+        if self.carry.is_empty() {
+            self.carry_start = front.weight;
+        }
+        let fresh = self.carry_start.max(start) - start;
+        self.carry
+            .extend_from_slice(&span[(fresh as usize * 2).min(span.len())..]);
+        Ok(())
+    }
+}

@@ -1,0 +1,298 @@
+//! From a header to a plan.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    path::Path,
+    sync::Arc,
+};
+
+use df11_codec::limits::MAX_UNIT_WEIGHTS;
+use safetensors::Dtype;
+
+use super::{Member, Passthrough, Plan, UnitPlan, recognise, target};
+use crate::{
+    architectures::{Architecture, Library, Names, strip_prefix},
+    convert::Conversion,
+    error::{Code, Error, Result},
+    header::TensorInfo,
+    options::{Cast, HeaderMode, Options},
+    source::Source,
+};
+
+/// Plans the compression of `source` into `target` (none: `<stem>-DF11.safetensors` beside it).
+///
+/// # Errors
+/// Every reason in the header against it, the first with the others attached.
+pub fn plan(source: &Path, target: Option<&Path>, options: Options) -> Result<Plan> {
+    let library = Library::load(&options.definitions)?;
+    let source = Source::open(source)?;
+    let path = source.path().to_path_buf();
+    let plan = build(source, &library, target, options);
+    plan.map_err(|mut error| {
+        error.also = error
+            .also
+            .into_iter()
+            .map(|other| other.at_path(&path))
+            .collect();
+        error.at_path(&path)
+    })
+}
+
+fn build(
+    source: Source,
+    library: &Library,
+    target: Option<&Path>,
+    options: Options,
+) -> Result<Plan> {
+    let header = source.header();
+    if let Some(refusal) = recognise::refusal(header) {
+        return Err(refusal);
+    }
+    let prefix = strip_prefix(header);
+    let architecture = library.find(&Names::new(header, prefix), &options.architecture)?;
+    let mut faults = Vec::new();
+    let mut notes = Vec::new();
+    let (named, dropped) = name_tensors(&header.tensors, prefix, &architecture, &mut faults);
+    let mut draft = Draft {
+        tensors: &header.tensors,
+        architecture: &architecture,
+        options: &options,
+        rest: named,
+        faults,
+        notes,
+    };
+    let mut units = draft.units();
+    let mut passthrough = draft.passthrough();
+    if units.is_empty() && draft.faults.is_empty() {
+        let message = format!(
+            "no tensor belongs to a compression unit of {}",
+            architecture.id
+        );
+        draft.faults.push(
+            Error::new(Code::NoUnits, message)
+                .hint("The architecture file does not fit the model."),
+        );
+    }
+    (faults, notes) = (draft.faults, draft.notes);
+    if let Some(error) = Error::collect(faults) {
+        return Err(error);
+    }
+    if !dropped.is_empty() {
+        notes.push(format!("{} tensors of the source are not part of the model that ComfyUI loads and were left out", dropped.len()));
+    }
+    let start = |tensor: usize| header.tensors[tensor].start;
+    units.sort_by_key(|unit| unit.members.iter().map(|member| start(member.tensor)).min());
+    passthrough.sort_by_key(|tensor| start(tensor.tensor));
+    let target = target::choose(source.path(), target, options.if_exists)?;
+    Ok(Plan {
+        source,
+        target,
+        architecture,
+        prefix,
+        units,
+        passthrough,
+        dropped,
+        options,
+        notes,
+    })
+}
+
+/// Target names with their source tensors, and the tensors that have none.
+fn name_tensors(
+    tensors: &[TensorInfo],
+    prefix: &str,
+    architecture: &Architecture,
+    faults: &mut Vec<Error>,
+) -> (BTreeMap<String, usize>, Vec<usize>) {
+    let mut named = BTreeMap::new();
+    let mut dropped = Vec::new();
+    for (index, tensor) in tensors.iter().enumerate() {
+        match tensor
+            .name
+            .strip_prefix(prefix)
+            .and_then(|name| architecture.target_name(name))
+        {
+            None => dropped.push(index),
+            Some(name) => {
+                if let Some(other) = named.insert(name.clone(), index) {
+                    let message =
+                        format!("it and {} would both be called {name}", tensors[other].name);
+                    let error = Error::new(Code::NameCollision, message).in_tensor(&tensor.name);
+                    faults.push(error.hint("Remove one of the two from the checkpoint."));
+                }
+            }
+        }
+    }
+    (named, dropped)
+}
+
+struct Draft<'a> {
+    tensors: &'a [TensorInfo],
+    architecture: &'a Arc<Architecture>,
+    options: &'a Options,
+    /// Tensors not given to a unit yet, by target name.
+    rest: BTreeMap<String, usize>,
+    faults: Vec<Error>,
+    notes: Vec<String>,
+}
+
+impl Draft<'_> {
+    fn units(&mut self) -> Vec<UnitPlan> {
+        let modules = module_paths(self.rest.keys());
+        let architecture = self.architecture.clone();
+        let mut found: HashMap<String, &[String]> = HashMap::new();
+        for pattern in &architecture.units {
+            for module in modules
+                .iter()
+                .filter(|module| pattern.pattern.is_match(module))
+            {
+                found.entry(module.clone()).or_insert(&pattern.attributes);
+            }
+        }
+        let mut names: Vec<_> = found.into_iter().collect();
+        names.sort();
+        names
+            .into_iter()
+            .filter_map(|(name, attributes)| self.unit(name, attributes))
+            .collect()
+    }
+
+    fn unit(&mut self, name: String, attributes: &[String]) -> Option<UnitPlan> {
+        let weight_of = |attribute: &String| format!("{name}.{attribute}.weight");
+        let wanted = if attributes.is_empty() {
+            vec![format!("{name}.weight")]
+        } else {
+            attributes.iter().map(weight_of).collect()
+        };
+        let missing: Vec<_> = wanted
+            .iter()
+            .filter(|member| !self.rest.contains_key(*member))
+            .cloned()
+            .collect();
+        if !missing.is_empty() {
+            let message = format!("the source lacks {}", missing.join(", "));
+            let hint = "The checkpoint is incomplete, or a variant that the architecture file does not cover.";
+            self.faults.push(
+                Error::new(Code::UnitIncomplete, message)
+                    .in_unit(&name)
+                    .hint(hint),
+            );
+            return None;
+        }
+        let foreign: Vec<_> = wanted
+            .iter()
+            .map(|member| &self.tensors[self.rest[member]])
+            .filter(|t| t.dtype != Dtype::BF16)
+            .collect();
+        if !foreign.is_empty() && self.options.cast == Cast::None {
+            let what = format!(
+                "{} of {} tensors are not BF16 ({}, ...)",
+                foreign.len(),
+                wanted.len(),
+                foreign[0].dtype
+            );
+            let needed = self
+                .architecture
+                .loader
+                .as_ref()
+                .is_some_and(|loader| loader.needs.contains(&name));
+            if self.architecture.dtype.plain_unless_bf16 && !needed {
+                self.notes
+                    .push(format!("unit {name} was left uncompressed: {what}"));
+            } else {
+                let error = Error::new(Code::Dtype, what)
+                    .in_unit(&name)
+                    .in_tensor(&foreign[0].name);
+                self.faults.push(error.hint(
+                    "Use the BF16 checkpoint, or set 'cast' to to-bf16, which rounds the weights.",
+                ));
+            }
+            return None;
+        }
+        let members: Vec<_> = wanted
+            .into_iter()
+            .filter_map(|member| self.member(member, &name))
+            .collect();
+        let weights = members.iter().map(|member| member.weights).sum();
+        if weights == 0 || weights > MAX_UNIT_WEIGHTS {
+            let message =
+                format!("it has {weights} weights; DF11 units have 1 to {MAX_UNIT_WEIGHTS}");
+            self.faults
+                .push(Error::new(Code::UnitSize, message).in_unit(&name));
+        }
+        Some(UnitPlan {
+            name,
+            members,
+            weights,
+        })
+    }
+
+    fn member(&mut self, name: String, unit: &str) -> Option<Member> {
+        let tensor = self.rest.remove(&name)?;
+        let info = &self.tensors[tensor];
+        let conversion = Conversion::between(info.dtype, Dtype::BF16);
+        if info.dtype != Dtype::BF16 && conversion.is_none() {
+            let error = Error::new(Code::Dtype, format!("{} cannot become BF16", info.dtype));
+            self.faults.push(error.in_unit(unit).in_tensor(&info.name));
+        }
+        Some(Member {
+            tensor,
+            name,
+            weights: info.elements(),
+            conversion,
+        })
+    }
+
+    fn passthrough(&mut self) -> Vec<Passthrough> {
+        let rest = std::mem::take(&mut self.rest);
+        rest.into_iter()
+            .map(|(name, tensor)| self.copied(name, tensor))
+            .collect()
+    }
+
+    fn copied(&self, name: String, tensor: usize) -> Passthrough {
+        let info = &self.tensors[tensor];
+        let official = match self.options.header {
+            HeaderMode::SelfDescribing => info.dtype,
+            HeaderMode::Official
+                if self
+                    .architecture
+                    .keys
+                    .keep_f32
+                    .iter()
+                    .any(|kept| kept.is_match(&name)) =>
+            {
+                Dtype::F32
+            }
+            HeaderMode::Official => Dtype::BF16,
+        };
+        let conversion = Conversion::between(info.dtype, official);
+        let dtype = if conversion.is_some() {
+            official
+        } else {
+            info.dtype
+        };
+        let bytes = conversion.map_or(info.bytes(), |conversion| {
+            info.elements() * conversion.widths().1 as u64
+        });
+        Passthrough {
+            tensor,
+            name,
+            dtype,
+            shape: info.shape.clone(),
+            bytes,
+            conversion,
+        }
+    }
+}
+
+/// Every module path that the names imply: `a.b.weight` implies `a` and `a.b`.
+fn module_paths<'a>(names: impl Iterator<Item = &'a String>) -> BTreeSet<String> {
+    let mut paths = BTreeSet::new();
+    for name in names {
+        for (dot, _) in name.match_indices('.') {
+            paths.insert(name[..dot].to_owned());
+        }
+    }
+    paths
+}

@@ -1,0 +1,80 @@
+//! Where the result goes.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    error::{Code, Error, Result},
+    options::IfExists,
+};
+
+/// The target of a compression of `source`, with the rule for existing files applied as far as a name decides it.
+///
+/// # Errors
+/// `E_TARGET_IS_SOURCE`, `E_TARGET_EXISTS` under [`IfExists::Error`], `E_WRITE` where the folder is missing.
+pub fn choose(source: &Path, target: Option<&Path>, if_exists: IfExists) -> Result<PathBuf> {
+    let target = target.map_or_else(|| beside(source), Path::to_path_buf);
+    let folder = folder_of(&target);
+    if !folder.is_dir() {
+        return Err(Error::new(Code::Write, "the folder does not exist")
+            .hint("Create it or choose another.")
+            .at_path(&folder));
+    }
+    if same_file(source, &target) {
+        return Err(
+            Error::new(Code::TargetIsSource, "the target is the source itself")
+                .hint("Choose another name.")
+                .at_path(&target),
+        );
+    }
+    match if_exists {
+        IfExists::Error if target.exists() => Err(exists(&target)),
+        IfExists::Number => Ok(first_free(&target)),
+        _ => Ok(target),
+    }
+}
+
+/// The refusal to touch an existing file.
+pub fn exists(target: &Path) -> Error {
+    Error::new(
+        Code::TargetExists,
+        "the file exists and is not the result of this compression",
+    )
+    .hint("Choose another name, or set 'if exists' to replace or number.")
+    .at_path(target)
+}
+
+/// The folder that a path lies in.
+pub fn folder_of(path: &Path) -> PathBuf {
+    path.parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+        .to_path_buf()
+}
+
+fn beside(source: &Path) -> PathBuf {
+    source.with_file_name(format!("{}-DF11.safetensors", stem(source)))
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn same_file(source: &Path, target: &Path) -> bool {
+    match (source.canonicalize(), target.canonicalize()) {
+        (Ok(source), Ok(target)) => source == target,
+        _ => false,
+    }
+}
+
+fn first_free(target: &Path) -> PathBuf {
+    let extension = target.extension().unwrap_or_default().to_string_lossy();
+    let numbered = (2_u32..)
+        .map(|number| target.with_file_name(format!("{}-{number}.{extension}", stem(target))));
+    std::iter::once(target.to_path_buf())
+        .chain(numbered)
+        .find(|path| !path.exists())
+        .unwrap_or_else(|| target.to_path_buf())
+}

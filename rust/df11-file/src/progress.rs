@@ -1,0 +1,153 @@
+//! Counters of a running job, and the request to stop it. No lock, no callback: whoever shows progress polls a snapshot.
+
+use std::{
+    sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed},
+    time::{Duration, Instant},
+};
+
+use crate::error::{Code, Error, Result};
+
+/// What a job is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Phase {
+    /// Looking whether the target already is the result.
+    Checking,
+    /// The extra pass that exact headers need.
+    Reading,
+    /// Encoding, writing, verifying.
+    Compressing,
+    /// Writing the header, flushing, renaming.
+    Finishing,
+    /// Ended.
+    Done,
+}
+
+impl Phase {
+    const ALL: [Self; 5] = [
+        Self::Checking,
+        Self::Reading,
+        Self::Compressing,
+        Self::Finishing,
+        Self::Done,
+    ];
+
+    /// Its name.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Checking => "checking",
+            Self::Reading => "reading",
+            Self::Compressing => "compressing",
+            Self::Finishing => "finishing",
+            Self::Done => "done",
+        }
+    }
+}
+
+/// The state of a job at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Snapshot {
+    /// What it is doing.
+    pub phase: Phase,
+    /// Source bytes finished, over all passes.
+    pub bytes_in: u64,
+    /// Source bytes to finish, over all passes; 0 until known.
+    pub bytes_total: u64,
+    /// Bytes written.
+    pub bytes_out: u64,
+    /// Units finished.
+    pub units_done: u64,
+    /// Index of the unit in work, where there is one.
+    pub unit: Option<u64>,
+    /// Time since the start.
+    pub elapsed: Duration,
+}
+
+/// The counters.
+#[derive(Debug)]
+pub struct Progress {
+    cancelled: AtomicBool,
+    phase: AtomicU8,
+    bytes_in: AtomicU64,
+    bytes_total: AtomicU64,
+    bytes_out: AtomicU64,
+    units_done: AtomicU64,
+    /// Index of the unit in work plus one; 0 for none.
+    unit: AtomicU64,
+    started: Instant,
+}
+
+impl Default for Progress {
+    fn default() -> Self {
+        Self {
+            cancelled: AtomicBool::new(false),
+            phase: AtomicU8::new(Phase::Checking as u8),
+            bytes_in: AtomicU64::new(0),
+            bytes_total: AtomicU64::new(0),
+            bytes_out: AtomicU64::new(0),
+            units_done: AtomicU64::new(0),
+            unit: AtomicU64::new(0),
+            started: Instant::now(),
+        }
+    }
+}
+
+impl Progress {
+    /// Asks the job to stop.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Relaxed);
+    }
+
+    /// An error where the job was asked to stop.
+    ///
+    /// # Errors
+    /// `E_CANCELLED`.
+    pub fn check_cancelled(&self) -> Result<()> {
+        if self.cancelled.load(Relaxed) {
+            Err(Error::new(
+                Code::Cancelled,
+                "stopped on request; nothing was left behind",
+            ))
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The state now.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            phase: Phase::ALL[usize::from(self.phase.load(Relaxed))],
+            bytes_in: self.bytes_in.load(Relaxed),
+            bytes_total: self.bytes_total.load(Relaxed),
+            bytes_out: self.bytes_out.load(Relaxed),
+            units_done: self.units_done.load(Relaxed),
+            unit: self.unit.load(Relaxed).checked_sub(1),
+            elapsed: self.started.elapsed(),
+        }
+    }
+
+    pub(crate) fn set_phase(&self, phase: Phase) {
+        self.phase.store(phase as u8, Relaxed);
+    }
+
+    pub(crate) fn set_total(&self, bytes: u64) {
+        self.bytes_total.store(bytes, Relaxed);
+    }
+
+    pub(crate) fn add_in(&self, bytes: u64) {
+        self.bytes_in.fetch_add(bytes, Relaxed);
+    }
+
+    pub(crate) fn add_out(&self, bytes: u64) {
+        self.bytes_out.fetch_add(bytes, Relaxed);
+    }
+
+    pub(crate) fn enter_unit(&self, index: usize) {
+        self.unit.store(index as u64 + 1, Relaxed);
+    }
+
+    pub(crate) fn leave_unit(&self, finished: bool) {
+        self.unit.store(0, Relaxed);
+        self.units_done.fetch_add(u64::from(finished), Relaxed);
+    }
+}

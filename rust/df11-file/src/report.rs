@@ -1,0 +1,209 @@
+//! What a compression did, for people and programs (schema `df11.report/1`).
+
+use std::{path::Path, time::Instant};
+
+use df11_codec::{CodeKind, UnitCode};
+use serde::Serialize;
+
+use crate::{
+    architectures::Loader,
+    budget::Budget,
+    pipeline::ReadTotals,
+    plan::{Plan, UnitPlan},
+};
+
+/// How a job ended well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// The file was written.
+    Done,
+    /// The file was there already.
+    AlreadyDone,
+}
+
+/// The report.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    schema: &'static str,
+    /// Version of this program.
+    pub tool: &'static str,
+    /// How it ended.
+    pub status: Status,
+    /// The source file.
+    pub source: String,
+    /// The result.
+    pub target: String,
+    /// Architecture id.
+    pub architecture: String,
+    /// Its name for people.
+    pub architecture_name: String,
+    /// The file that the definition came from.
+    pub definition: String,
+    /// The loader node that takes the result.
+    pub loader: Option<Loader>,
+    /// Header mode.
+    pub header: &'static str,
+    /// Verification.
+    pub verify: &'static str,
+    /// Size of the source file.
+    pub source_bytes: u64,
+    /// Size of the result.
+    pub target_bytes: u64,
+    /// Result by source.
+    pub ratio: f64,
+    /// Time taken.
+    pub seconds: f64,
+    /// Bytes asked from the source.
+    pub bytes_read: u64,
+    /// The units, in the order they were written.
+    pub units: Vec<UnitReport>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+    /// Worker threads.
+    pub threads: usize,
+    /// Memory budget in bytes.
+    pub memory_budget: u64,
+}
+
+/// One unit of a report.
+#[derive(Clone, Debug, Serialize)]
+pub struct UnitReport {
+    /// Its name.
+    pub name: String,
+    /// Its weights.
+    pub weights: u64,
+    /// Bytes as BF16.
+    pub bf16_bytes: u64,
+    /// Bytes of its six tensors.
+    pub df11_bytes: u64,
+    /// DF11 bits per weight.
+    pub bits_per_weight: f64,
+    /// Its code: `official`, `flattened`, `two-bit`.
+    pub code: &'static str,
+    /// How many times its weights were read.
+    pub reads: u32,
+    /// What is special about it.
+    pub notes: Vec<String>,
+}
+
+impl Report {
+    /// A report without results.
+    pub fn new(plan: &Plan, budget: &Budget, status: Status) -> Self {
+        Self {
+            schema: "df11.report/1",
+            tool: env!("CARGO_PKG_VERSION"),
+            status,
+            source: text(plan.source.path()),
+            target: text(&plan.target),
+            architecture: plan.architecture.id.clone(),
+            architecture_name: plan.architecture.name.clone(),
+            definition: plan.architecture.origin.clone(),
+            loader: plan.architecture.loader.clone(),
+            header: plan.options.header.as_str(),
+            verify: plan.options.verify.as_str(),
+            source_bytes: plan.source.identity().bytes,
+            target_bytes: 0,
+            ratio: 0.0,
+            seconds: 0.0,
+            bytes_read: 0,
+            units: Vec::new(),
+            notes: plan.notes.clone(),
+            threads: budget.threads,
+            memory_budget: budget.bytes,
+        }
+    }
+
+    pub(crate) fn take_totals(&mut self, totals: &ReadTotals) {
+        self.bytes_read = totals.bytes;
+        if totals.changed_values > 0 {
+            self.notes.push(format!(
+                "{} values changed when they were rounded to BF16",
+                totals.changed_values
+            ));
+        }
+        let special = self.units.iter().flat_map(|unit| {
+            unit.notes
+                .iter()
+                .map(move |note| format!("unit {}: {note}", unit.name))
+        });
+        let special: Vec<_> = special.collect();
+        self.notes.extend(special);
+    }
+
+    pub(crate) fn finished(mut self, plan: &Plan, started: Instant) -> Self {
+        self.target_bytes = std::fs::metadata(&plan.target).map_or(0, |stat| stat.len());
+        self.ratio = self.target_bytes as f64 / self.source_bytes.max(1) as f64;
+        self.seconds = started.elapsed().as_secs_f64();
+        self
+    }
+}
+
+impl UnitReport {
+    /// The report of an encoded unit whose weights were read `reads` times.
+    pub(crate) fn new(unit: &UnitPlan, code: &UnitCode, reads: u32) -> Self {
+        let layout = code.layout();
+        let split_bytes = (unit.members.len() as u64 - 1) * 8;
+        let df11_bytes = layout.encoded_exponent_bytes
+            + layout.gaps_bytes
+            + layout.lut_rows * 256
+            + layout.position_entries * 4
+            + layout.weights
+            + split_bytes;
+        let name = match code.kind() {
+            CodeKind::Official => "official",
+            CodeKind::Flattened { .. } => "flattened",
+            _ => "two-bit",
+        };
+        Self {
+            name: unit.name.clone(),
+            weights: unit.weights,
+            bf16_bytes: unit.weights * 2,
+            df11_bytes,
+            bits_per_weight: df11_bytes as f64 * 8.0 / unit.weights as f64,
+            code: name,
+            reads,
+            notes: notes(code, df11_bytes, unit.weights * 2),
+        }
+    }
+}
+
+fn notes(code: &UnitCode, df11_bytes: u64, bf16_bytes: u64) -> Vec<String> {
+    let repaired = code.repaired_table();
+    let cases = [
+        (
+            matches!(code.kind(), CodeKind::Flattened { .. }),
+            "it needs more decode tables than the kernel can reach, so its code was flattened",
+        ),
+        (
+            matches!(code.kind(), CodeKind::TwoBit { .. }),
+            "it is nearly constant, so it got a code of at least two bits that the kernel can launch with",
+        ),
+        (
+            repaired.is_some(),
+            "the official file would hang the kernel at its end, so one decode table was repaired",
+        ),
+        (
+            code.limiter_tie(),
+            "equal counts at the 32-bit limit: the official tool's code depends on its numpy version; the smallest exponents were taken",
+        ),
+        (
+            code.official_crashes() && code.kind() == CodeKind::Official,
+            "the official tool cannot encode it (it crashes); the code follows its rules",
+        ),
+        (
+            df11_bytes > bf16_bytes,
+            "it is larger than its BF16 weights",
+        ),
+    ];
+    cases
+        .iter()
+        .filter(|(applies, _)| *applies)
+        .map(|(_, note)| (*note).to_owned())
+        .collect()
+}
+
+/// A path as text, for reports.
+pub(crate) fn text(path: &Path) -> String {
+    path.display().to_string()
+}

@@ -1,0 +1,124 @@
+//! What the machine offers: positioned I/O, memory, cores, free space, thread priority. The only module with platform code.
+
+use std::{fs::File, io, path::Path};
+
+/// Reads exactly `buffer.len()` bytes at `offset`.
+///
+/// # Errors
+/// Those of the operating system; `UnexpectedEof` where the file ends before.
+pub fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset);
+    #[cfg(windows)]
+    {
+        let (mut buffer, mut offset) = (buffer, offset);
+        while !buffer.is_empty() {
+            match std::os::windows::fs::FileExt::seek_read(file, buffer, offset) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => {
+                    buffer = &mut buffer[count..];
+                    offset += count as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes all of `bytes` at `offset`.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::write_all_at(file, bytes, offset);
+    #[cfg(windows)]
+    {
+        let (mut bytes, mut offset) = (bytes, offset);
+        while !bytes.is_empty() {
+            match std::os::windows::fs::FileExt::seek_write(file, bytes, offset) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(count) => {
+                    bytes = &bytes[count..];
+                    offset += count as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Makes a rename in `folder` durable. Windows has no such call and needs none.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) {
+        File::open(folder)?.sync_all()
+    } else {
+        Ok(())
+    }
+}
+
+/// Bytes free for this user on the disk of `folder`.
+pub fn free_space(folder: &Path) -> Option<u64> {
+    fs4::available_space(folder).ok()
+}
+
+/// Cores that this process may use (affinity and cgroup quota included).
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Bytes of memory that can be taken without harm: what the system calls available, or less where a cgroup says so.
+pub fn available_memory() -> u64 {
+    let mut system = sysinfo::System::new();
+    system.refresh_memory();
+    cgroup_headroom().map_or(system.available_memory(), |room| {
+        room.min(system.available_memory())
+    })
+}
+
+/// What the memory cgroups of this process leave, version 1 or 2; every ancestor counts.
+fn cgroup_headroom() -> Option<u64> {
+    let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+    let number = |path: &Path| {
+        std::fs::read_to_string(path)
+            .ok()?
+            .trim()
+            .parse::<u64>()
+            .ok()
+    };
+    let mut smallest: Option<u64> = None;
+    for line in groups.lines() {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (controllers, group) = (fields.next()?, fields.next()?);
+        let (mount, limit, usage) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max", "memory.current"),
+            "memory" => (
+                "/sys/fs/cgroup/memory",
+                "memory.limit_in_bytes",
+                "memory.usage_in_bytes",
+            ),
+            _ => continue,
+        };
+        for ancestor in Path::new(group).ancestors() {
+            let folder = Path::new(mount).join(ancestor.strip_prefix("/").unwrap_or(ancestor));
+            if let Some(limit) = number(&folder.join(limit)) {
+                // The kernel gives page cache back under pressure, so usage beyond half the limit says little.
+                let usage = number(&folder.join(usage)).unwrap_or(0).min(limit / 2);
+                smallest = Some(smallest.map_or(limit - usage, |room| room.min(limit - usage)));
+            }
+        }
+    }
+    smallest
+}
+
+/// Lets the calling thread give way to others. Best effort: a refusal by the system changes nothing but speed.
+pub fn lower_thread_priority() {
+    let _ = thread_priority::set_current_thread_priority(thread_priority::ThreadPriority::Min);
+}
