@@ -1,0 +1,60 @@
+# Everything that people and CI run. `make help` lists it.
+PYTHON := python3.11
+ENV := .envs/oracle/bin
+UV := .envs/tools/bin/uv
+SERVERS := .envs/comfy-0.30.0 .envs/comfy-0.16.3
+RUST := $(shell git ls-files -co --exclude-standard rust architectures) Cargo.toml Cargo.lock pyproject.toml
+
+.PHONY: help demo test test-rust test-python lint format bench build envs wheel clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
+
+demo: .envs/.wheel ## compress a Flux-shaped checkpoint in a real ComfyUI and show how to use the result
+	$(ENV)/python scripts/demo.py
+
+test: envs ## run every test
+	$(MAKE) test-rust
+	$(MAKE) test-python
+
+test-rust: ## run the tests of the Rust crates
+	cargo nextest --version >/dev/null 2>&1 && cargo nextest run --release || cargo test --release
+
+test-python: build ## run the Python tests: nodes, official encoder, real servers
+	$(ENV)/pytest tests
+
+lint: envs .envs/.wheel ## formatters, linters, type checks
+	cargo fmt --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	$(ENV)/ruff check .
+	$(ENV)/ruff format --check .
+	$(ENV)/mypy
+	MYPYPATH=rust/df11-py $(ENV)/python -m mypy.stubtest df11_native
+
+format: ## format everything
+	cargo fmt
+	$(ENV)/ruff check --fix .
+	$(ENV)/ruff format .
+
+bench: build ## measure, as ratios in one run
+	$(ENV)/python scripts/bench.py
+
+build: envs .envs/.wheel ## the df11 command and the native module in every environment
+	cargo build --release -p df11-cli
+
+envs: ## the Python environments, locked
+	$(PYTHON) scripts/envs/setup.py
+
+wheel: .envs/.wheel ## the wheel, in dist/
+
+.envs/.wheel: $(RUST)
+	$(MAKE) envs
+	rm -rf dist
+	$(ENV)/maturin build --release --locked --out dist --interpreter $(ENV)/python
+	for env in .envs/oracle $(SERVERS); do \
+		$(UV) pip install -q --no-deps --reinstall --python $$env/bin/python dist/*.whl || exit 1; \
+	done
+	touch $@
+
+clean: ## remove what was built
+	rm -rf target dist .envs

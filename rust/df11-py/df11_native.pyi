@@ -1,0 +1,114 @@
+"""Native half of DFloat11 Compress: plans, runs and watches a compression."""
+
+import os
+from collections.abc import Sequence
+from typing import Any, final
+
+__version__: str
+PROTOCOL: int
+"""Number of this interface; the node pack refuses another one."""
+
+class Df11Error(Exception):
+    """A refusal or failure with a stable code. `str()` is one sentence for a person."""
+
+    code: str
+    """Stable `E_...` code."""
+    hint: str
+    """What to do about it; may be empty."""
+    path: str | None
+    unit: str | None
+    tensor: str | None
+    index: int | None
+
+class RefusedError(Df11Error):
+    """The input is not compressed, and nothing was written."""
+
+class VerificationError(Df11Error):
+    """Written bytes do not decode to the source; the file was not committed."""
+
+class SpaceError(Df11Error):
+    """Not enough disk space or memory."""
+
+class TargetExistsError(Df11Error):
+    """The target exists and is not this result, or another run is writing it."""
+
+class CancelledError(Df11Error):
+    """The job was cancelled; nothing was left."""
+
+@final
+class Snapshot:
+    """State of a job at one moment. Sizes in bytes of the source, times in seconds."""
+
+    phase: str
+    """`checking`, `reading`, `compressing`, `finishing` or `done`."""
+    bytes_in: int
+    """Source bytes finished, over all passes."""
+    bytes_total: int
+    """Source bytes to finish, over all passes; 0 until known."""
+    bytes_out: int
+    """Bytes written so far."""
+    unit: int
+    """Compression units finished."""
+    units: int
+    """Compression units in the plan."""
+    unit_name: str
+    """The unit in work; empty between units."""
+    elapsed: float
+
+@final
+class Plan:
+    """What a compression would do, from the header alone."""
+
+    source: str
+    target: str
+    architecture: str
+    units: int
+    def report(self) -> dict[str, Any]:
+        """The plan as `df11 inspect --json` prints it (schema `df11.plan/1`)."""
+
+@final
+class Job:
+    """A running compression. Every method may be called from any thread and releases the GIL."""
+
+    def snapshot(self) -> Snapshot: ...
+    def cancel(self) -> None:
+        """Asks the job to stop; it ends within a second and leaves no file."""
+    def join(self, timeout: float | None = None) -> bool:
+        """Waits up to `timeout` seconds (for ever if None); True once the job has ended."""
+    def result(self) -> dict[str, Any]:
+        """The report (schema `df11.report/1`) of a job that ended well; raises its error otherwise. Waits for the end."""
+
+def plan(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str] | None = None,
+    *,
+    architecture: str = "auto",
+    header: str = "self-describing",
+    verify: str = "full",
+    if_exists: str = "skip",
+    cast: str = "none",
+    max_memory: int | None = None,
+    max_rate: int | None = None,
+    threads: int | None = None,
+    definitions: Sequence[str | os.PathLike[str]] = (),
+    low_priority: bool = False,
+) -> Plan:
+    """Reads the source's header and decides everything that can be decided before the first write.
+
+    `target` defaults to `<stem>-DF11.safetensors` beside the source. `max_memory` in bytes, `max_rate` in bytes of the source a
+    second. `definitions` are folders of architecture files, later ones win over earlier ones and over the built-in ones.
+    `low_priority` lets the worker threads give way to the host.
+    Raises RefusedError with every reason that the header shows.
+    """
+
+def start(plan: Plan) -> Job:
+    """Starts the plan in threads of its own and returns at once."""
+
+def inspect(path: str | os.PathLike[str], *, architecture: str = "auto", definitions: Sequence[str | os.PathLike[str]] = ()) -> dict[str, Any]:
+    """What a file is and what compressing it would give, from its header alone (schema `df11.plan/1`)."""
+
+def architectures(definitions: Sequence[str | os.PathLike[str]] = ()) -> list[dict[str, Any]]:
+    """The known architectures: `id`, `name`, `variant_of`, `supported`, `reason`, `loader` (dict), `origin` (file)."""
+
+def main() -> int:
+    """The `df11` command on `sys.argv`; returns its exit code."""

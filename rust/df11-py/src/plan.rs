@@ -1,0 +1,120 @@
+//! Plans, inspection, architectures.
+
+use std::path::PathBuf;
+
+use df11_file::{
+    Options, PlanReport, Result,
+    architectures::{Choice, Library},
+};
+use pyo3::prelude::*;
+
+use crate::error::raise;
+
+/// What a compression would do, from the header alone.
+#[pyclass(frozen)]
+pub struct Plan {
+    /// Taken when the job starts; a plan is used once.
+    inner: std::sync::Mutex<Option<df11_file::Plan>>,
+    report: Py<PyAny>,
+    #[pyo3(get)]
+    source: String,
+    #[pyo3(get)]
+    target: String,
+    #[pyo3(get)]
+    architecture: String,
+    #[pyo3(get)]
+    units: usize,
+}
+
+#[pymethods]
+impl Plan {
+    fn report(&self, py: Python<'_>) -> Py<PyAny> {
+        self.report.clone_ref(py)
+    }
+}
+
+impl Plan {
+    /// The plan itself, once.
+    pub fn take(&self) -> Option<df11_file::Plan> {
+        self.inner.lock().ok()?.take()
+    }
+}
+
+#[pyfunction]
+#[pyo3(signature = (
+    source, target=None, *, architecture="auto", header="self-describing", verify="full", if_exists="skip", cast="none",
+    max_memory=None, max_rate=None, threads=None, definitions=Vec::new(), low_priority=false,
+))]
+#[allow(clippy::too_many_arguments)]
+pub fn plan(
+    py: Python<'_>,
+    source: PathBuf,
+    target: Option<PathBuf>,
+    architecture: &str,
+    header: &str,
+    verify: &str,
+    if_exists: &str,
+    cast: &str,
+    max_memory: Option<u64>,
+    max_rate: Option<u64>,
+    threads: Option<usize>,
+    definitions: Vec<PathBuf>,
+    low_priority: bool,
+) -> PyResult<Plan> {
+    let options = || -> Result<Options> {
+        Ok(Options {
+            architecture: Choice::from(architecture),
+            header: header.parse()?,
+            verify: verify.parse()?,
+            if_exists: if_exists.parse()?,
+            cast: cast.parse()?,
+            definitions,
+            max_memory,
+            max_rate,
+            threads,
+            low_priority,
+        })
+    };
+    let options = options().map_err(|error| raise(py, &error))?;
+    let plan = py
+        .detach(|| df11_file::plan(&source, target.as_deref(), options))
+        .map_err(|error| raise(py, &error))?;
+    Ok(Plan {
+        report: report(py, &plan)?,
+        source: plan.source.path().display().to_string(),
+        target: plan.target.display().to_string(),
+        architecture: plan.architecture.id.clone(),
+        units: plan.units.len(),
+        inner: std::sync::Mutex::new(Some(plan)),
+    })
+}
+
+#[pyfunction]
+#[pyo3(signature = (path, *, architecture="auto", definitions=Vec::new()))]
+pub fn inspect(
+    py: Python<'_>,
+    path: PathBuf,
+    architecture: &str,
+    definitions: Vec<PathBuf>,
+) -> PyResult<Py<PyAny>> {
+    let options = Options {
+        architecture: Choice::from(architecture),
+        definitions,
+        ..Options::default()
+    };
+    let plan = py
+        .detach(|| df11_file::plan(&path, None, options))
+        .map_err(|error| raise(py, &error))?;
+    report(py, &plan)
+}
+
+#[pyfunction]
+#[pyo3(signature = (definitions=Vec::new()))]
+pub fn architectures(py: Python<'_>, definitions: Vec<PathBuf>) -> PyResult<Py<PyAny>> {
+    let library = Library::load(&definitions).map_err(|error| raise(py, &error))?;
+    Ok(pythonize::pythonize(py, &library.summaries())?.unbind())
+}
+
+fn report(py: Python<'_>, plan: &df11_file::Plan) -> PyResult<Py<PyAny>> {
+    Ok(pythonize::pythonize(py, &PlanReport::new(plan))?.unbind())
+}
