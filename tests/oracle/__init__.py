@@ -1,0 +1,1 @@
+"""Our bytes against the official encoder's, on CPU."""

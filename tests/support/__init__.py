@@ -1,0 +1,1 @@
+"""Helpers that tests share: tensors and safetensors files, the official encoder and loader, a real ComfyUI server."""
