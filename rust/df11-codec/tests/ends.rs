@@ -41,7 +41,7 @@ fn every_end_around_a_chunk_border() {
     let (mut without_entry, mut opened_by_eof) = (0, 0);
     for build in [unit::official as Build, unit::two_bit] {
         for rungs in [4, 12, 20, 27] {
-            for past in 0..=33 {
+            for past in (0..=33).filter(|past| rungs < 27 || past % 8 < 2) {
                 let weights = ending(rungs, past, build);
                 let code = build(&weights);
                 let layout = *code.layout();
@@ -76,12 +76,12 @@ fn a_short_positions_tensor_is_accepted_only_where_the_last_chunk_is_empty() {
         assert_eq!(unit.check(lengths), Ok(()));
         assert_eq!(unit.decode(lengths).as_ref(), Ok(&weights));
     }
-    // A reader that writes the last entry all the same is right too.
+    // An encoder that writes the last entry all the same is right too.
     unit.positions
         .extend(u32::try_from(unit.n()).unwrap_or(0).to_le_bytes());
     assert_eq!(unit.check(&[1000]), Ok(()));
 
-    for past in [0, 15, 17, 32] {
+    for past in [0, 32] {
         let weights = ending(20, past, unit::official);
         let mut unit = unit::encode(&weights, &unit::official(&weights), &[4000]);
         unit.positions.truncate(4 * unit.chunks());
@@ -93,5 +93,33 @@ fn a_short_positions_tensor_is_accepted_only_where_the_last_chunk_is_empty() {
             ),
             "{past}: {found:?}"
         );
+    }
+}
+
+#[test]
+fn a_full_last_chunk_leaves_no_room_for_another_weight() {
+    let weights = ending(20, 0, unit::official);
+    let unit = unit::encode(&weights, &unit::official(&weights), &[4000]);
+    let (mut run, source) = unit.run(0, unit.chunks());
+    run.unit_weights += 1;
+    let found = unit
+        .tables()
+        .check_chunks(&run, source)
+        .map_err(|mismatch| mismatch.kind);
+    assert_eq!(found, Err(MismatchKind::Length));
+}
+
+/// All chunks but an empty last one, with all gaps: that the run ends before the unit does cannot be seen.
+#[test]
+fn more_gaps_than_needed_do_no_harm() {
+    for past in [16, 17] {
+        let weights = ending(20, past, unit::official);
+        let unit = unit::encode(&weights, &unit::official(&weights), &[4000]);
+        let (mut run, source) = unit.run(0, unit.chunks() - 1);
+        run.gaps = &unit.gaps;
+        assert_eq!(unit.tables().check_chunks(&run, source), Ok(()));
+        let mut out = vec![0; source.len()];
+        assert_eq!(unit.tables().decode_chunks(&run, &mut out), Ok(()));
+        assert_eq!(out, source);
     }
 }

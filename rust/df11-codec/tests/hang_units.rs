@@ -38,6 +38,16 @@ fn official_tables_hang_and_repaired_ones_decode() {
         assert_eq!(walk, Err(MismatchKind::Hang));
         let launch = official.decode(&[1]).map_err(|mismatch| mismatch.kind);
         assert_eq!(launch, Err(MismatchKind::Hang));
+
+        // Bytes behind B do not exist for the kernel, even where the slice has some.
+        let (mut run, source) = official.run(0, 1);
+        let longer = [run.encoded_exponent, &[0xA5; 64]].concat();
+        run.encoded_exponent = &longer;
+        let walk = official
+            .tables()
+            .check_chunks(&run, source)
+            .map_err(|mismatch| mismatch.kind);
+        assert_eq!(walk, Err(MismatchKind::Hang));
     }
 }
 

@@ -8,7 +8,7 @@ use common::{
     unit::{self, Unit},
     weights,
 };
-use df11_codec::{DecodeTables, LutError, MismatchKind};
+use df11_codec::{DecodeTables, LutError, MismatchKind, limits};
 
 const LADDER: [(u8, u64); 7] = [
     (120, 9000),
@@ -55,6 +55,17 @@ fn every_gap_bit() {
         assert!(matches!(found.kind, MismatchKind::Gap { .. }), "{found:?}");
         assert_eq!(found.index, bit as u64 / 5);
     }
+    // The first gap of the next chunk is checked with the run before it.
+    let changed = flipped(&unit, |u| &mut u.gaps, 5 * 512 + 4);
+    let (run, source) = changed.run(0, 1);
+    assert_eq!(
+        changed
+            .tables()
+            .check_chunks(&run, source)
+            .unwrap_err()
+            .index,
+        512
+    );
 }
 
 #[test]
@@ -181,7 +192,16 @@ fn sizes_that_do_not_fit() {
         run.unit_weights = claimed;
         assert!(tables.check_chunks(&run, source).is_err(), "N = {claimed}");
     }
-    for claimed in [0, 1, 4096, u64::MAX] {
+    let limit = limits::MAX_UNIT_WEIGHTS;
+    for (weights, bytes) in [(n, limit + 1), (limit + 1, whole.unit_bytes), (n, u64::MAX)] {
+        let mut run = whole;
+        (run.unit_weights, run.unit_bytes) = (weights, bytes);
+        let found = tables
+            .check_chunks(&run, source)
+            .map_err(|mismatch| mismatch.kind);
+        assert_eq!(found, Err(MismatchKind::Length));
+    }
+    for claimed in [0, 1, 4096] {
         let mut run = whole;
         run.unit_bytes = claimed;
         assert!(tables.check_chunks(&run, source).is_err(), "B = {claimed}");
@@ -267,7 +287,8 @@ fn tables_that_cannot_be_decoded_with() {
     }
     assert!(DecodeTables::new(&[0; 18 * 256]).is_ok());
     let mut jump = luts.clone();
-    jump[9] = 240;
+    let tables = luts.len() / 256 - 1;
+    jump[9] = u8::try_from(256 - tables).unwrap();
     assert_eq!(error(&jump), LutError::Jump { table: 0, entry: 9 });
     let mut long = luts;
     let at = long.len() - 256 + 33;

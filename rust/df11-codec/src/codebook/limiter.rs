@@ -36,8 +36,10 @@ pub fn official(counts: &Counts) -> OfficialCode {
         }
         // Ends: with all counts at 1 no code is longer than 9 bits.
         if let Some(codebook) = huffman(&changed) {
-            let last = rarest.get(k - 1).map_or(0, |&(count, _)| count);
-            let tie = last > 1 && rarest.get(k).is_some_and(|&(count, _)| count == last);
+            // Where counts are 1 already nothing was changed, so the tie is one above 1.
+            let tie = rarest
+                .get(k)
+                .is_some_and(|&(count, _)| count == rarest[k - 1].0);
             return OfficialCode {
                 codebook,
                 limited: true,

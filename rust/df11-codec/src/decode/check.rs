@@ -220,9 +220,8 @@ impl<'a> Walk<'a> {
         if self.weight < self.unit_weights {
             return Err(Mismatch::new(MismatchKind::Length, self.bit.div_ceil(8)));
         }
-        // The official tool leaves the last entry out where no code and no EOF starts in the last chunk.
-        let last_chunk_is_empty = self.slices.position(chunks - 1) == Some(self.unit_weights);
-        if self.slices.position(chunks).is_none() && last_chunk_is_empty && self.bit % 8 == 0 {
+        // Where the last chunk has no weights, N is there already as its start, and the entry behind it may be missing.
+        if self.slices.position(chunks).is_none() {
             return Ok(());
         }
         self.check_position(chunks)

@@ -37,8 +37,8 @@ impl<'a> Slices<'a> {
         if remaining == 0 || entries == 0 {
             return Err(truncated(run.first_chunk));
         }
-        // As many entries as chunks to the unit's end: that end, with the entry of an empty last chunk left out, or everything but
-        // the last chunk. Only the former ends with N and has the gaps of all chunks. (Where both fit, the last chunk is empty.)
+        // As many entries as chunks to the unit's end: that end, one entry short because the last chunk is empty, or all but the last
+        // chunk. Only the former ends with N and has the gaps of all chunks. Where both fit, the chunk more or less has no weights.
         let gap_chunks = run.gaps.len() / GAP_BYTES_PER_CHUNK as usize;
         let ends_with_n = entry(run.output_positions, entries - 1) == Some(run.unit_weights);
         let is_short_end = entries == remaining && ends_with_n && gap_chunks >= remaining;
