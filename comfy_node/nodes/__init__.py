@@ -1,0 +1,1 @@
+"""The node classes: widgets and outputs, no logic."""

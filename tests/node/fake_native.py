@@ -1,0 +1,200 @@
+"""A stand-in for `df11_native` of the same shape (test_fake_native.py compares it with the stub file)."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+__version__ = "0.1.0"
+PROTOCOL = 1
+
+
+class Df11Error(Exception):
+    code = "E_UNKNOWN"
+    hint = ""
+    path: str | None = None
+    unit: str | None = None
+    tensor: str | None = None
+    index: int | None = None
+
+
+class RefusedError(Df11Error):
+    code = "E_REFUSED"
+
+
+class VerificationError(Df11Error):
+    code = "E_VERIFY"
+
+
+class SpaceError(Df11Error):
+    code = "E_SPACE"
+
+
+class TargetExistsError(Df11Error):
+    code = "E_TARGET_EXISTS"
+
+
+class CancelledError(Df11Error):
+    code = "E_CANCELLED"
+
+
+LOADER = {"node": "SomeLoader", "pack": "SomePack", "url": "https://example.org/pack", "note": ""}
+
+
+@dataclass
+class Script:
+    """What the stand-in does next."""
+
+    seconds: float = 0.0
+    source_bytes: int = 1_000_000
+    fail: Exception | BaseException | None = None
+    """Raised by `plan`."""
+    fail_late: Exception | None = None
+    """Raised by `Job.result`."""
+    target: str | None = None
+    """A name other than the planned one, as `number` gives."""
+    broken_definitions: bool = False
+    report: dict[str, Any] = field(default_factory=dict)
+    """Changes to the report."""
+    plans: list[dict[str, Any]] = field(default_factory=list)
+    jobs: list[Job] = field(default_factory=list)
+
+
+script = Script()
+
+
+@dataclass
+class Snapshot:
+    phase: str
+    bytes_in: int
+    bytes_total: int
+    bytes_out: int
+    unit: int
+    units: int
+    unit_name: str
+    elapsed: float
+
+
+class Plan:
+    def __init__(self, source: str, target: str) -> None:
+        self.source = source
+        self.target = target
+        self.architecture = "Alpha"
+        self.units = 4
+
+    def report(self) -> dict[str, Any]:
+        return {"schema": "df11.plan/1", "source": self.source, "target": self.target}
+
+
+class Job:
+    """Works in a thread of its own: a partial file, then the target."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.cancelled = threading.Event()
+        self._started = time.monotonic()
+        self._thread = threading.Thread(target=self._work)
+        self._thread.start()
+
+    def _work(self) -> None:
+        partial = self.plan.target + ".partial"
+        with open(partial, "wb") as file:
+            file.write(b"half")
+        if self.cancelled.wait(script.seconds) or script.fail_late:
+            os.remove(partial)
+        else:
+            os.replace(partial, self.plan.target)
+
+    def snapshot(self) -> Snapshot:
+        elapsed = time.monotonic() - self._started
+        share = 1.0 if not self._thread.is_alive() else min(1.0, elapsed / max(script.seconds, 1e-9))
+        done = int(share * script.source_bytes)
+        phase = "compressing" if self._thread.is_alive() else "done"
+        return Snapshot(phase, done, script.source_bytes, done * 2 // 3, int(4 * share), 4, "some.unit", elapsed)
+
+    def cancel(self) -> None:
+        self.cancelled.set()
+
+    def join(self, timeout: float | None = None) -> bool:
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def result(self) -> dict[str, Any]:
+        self._thread.join()
+        if script.fail_late:
+            raise script.fail_late
+        unit = {"name": "some.unit", "weights": 1000, "bf16_bytes": 2000, "df11_bytes": 1400, "bits_per_weight": 11.2}
+        return {
+            "schema": "df11.report/1",
+            "tool": "fake",
+            "status": "done",
+            "source": self.plan.source,
+            "target": script.target or self.plan.target,
+            "architecture": "Alpha",
+            "architecture_name": "Alpha 1",
+            "definition": "built in",
+            "loader": LOADER,
+            "header": "self-describing",
+            "verify": "full",
+            "source_bytes": script.source_bytes,
+            "target_bytes": script.source_bytes * 2 // 3,
+            "ratio": 2 / 3,
+            "seconds": 2.0,
+            "bytes_read": script.source_bytes,
+            "units": [{**unit, "code": "official", "notes": []}],
+            "notes": [],
+            "threads": 2,
+            "memory_budget": 1 << 28,
+            **script.report,
+        }
+
+
+def plan(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str] | None = None,
+    *,
+    architecture: str = "auto",
+    header: str = "self-describing",
+    verify: str = "full",
+    if_exists: str = "skip",
+    cast: str = "none",
+    max_memory: int | None = None,
+    max_rate: int | None = None,
+    threads: int | None = None,
+    definitions: Sequence[str | os.PathLike[str]] = (),
+    low_priority: bool = False,
+) -> Plan:
+    script.plans.append(dict(locals()))
+    if script.fail:
+        raise script.fail
+    return Plan(str(source), str(target))
+
+
+def start(plan: Plan) -> Job:
+    job = Job(plan)
+    script.jobs.append(job)
+    return job
+
+
+def inspect(
+    path: str | os.PathLike[str], *, architecture: str = "auto", definitions: Sequence[str | os.PathLike[str]] = ()
+) -> dict[str, Any]:
+    return Plan(str(path), "").report()
+
+
+def architectures(definitions: Sequence[str | os.PathLike[str]] = ()) -> list[dict[str, Any]]:
+    if definitions and script.broken_definitions:
+        error = RefusedError("bad.toml has no id")
+        error.code = "E_DEFINITION"
+        raise error
+    rest = {"variant_of": None, "loader": LOADER, "origin": "built in"}
+    known = [("Alpha", True), ("Beta", True), ("Refused", False)]
+    return [{"id": name, "name": f"{name} 1", "supported": fits, "reason": "", **rest} for name, fits in known]
+
+
+def main() -> int:
+    return 0
