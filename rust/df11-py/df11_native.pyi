@@ -57,7 +57,7 @@ class Snapshot:
 
 @final
 class Plan:
-    """What a compression would do, from the header alone."""
+    """What a compression would do, from the header alone. It is started once."""
 
     source: str
     target: str
@@ -90,7 +90,7 @@ def plan(
     max_memory: int | None = None,
     max_rate: int | None = None,
     threads: int | None = None,
-    definitions: Sequence[str | os.PathLike[str]] = (),
+    definitions: Sequence[str | os.PathLike[str]] | None = None,
     low_priority: bool = False,
 ) -> Plan:
     """Reads the source's header and decides everything that can be decided before the first write.
@@ -104,10 +104,10 @@ def plan(
 def start(plan: Plan) -> Job:
     """Starts the plan in threads of its own and returns at once."""
 
-def inspect(path: str | os.PathLike[str], *, architecture: str = "auto", definitions: Sequence[str | os.PathLike[str]] = ()) -> dict[str, Any]:
+def inspect(path: str | os.PathLike[str], *, architecture: str = "auto", definitions: Sequence[str | os.PathLike[str]] | None = None) -> dict[str, Any]:
     """What a file is and what compressing it would give, from its header alone (schema `df11.plan/1`)."""
 
-def architectures(definitions: Sequence[str | os.PathLike[str]] = ()) -> list[dict[str, Any]]:
+def architectures(definitions: Sequence[str | os.PathLike[str]] | None = None) -> list[dict[str, Any]]:
     """The known architectures: `id`, `name`, `variant_of`, `supported`, `reason`, `loader` (dict), `origin` (file)."""
 
 def main() -> int:

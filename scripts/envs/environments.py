@@ -8,7 +8,8 @@ ROOT = HERE.parent.parent
 ENVS = ROOT / ".envs"
 LOCKS = HERE / "locks"
 REQUIREMENTS = HERE / "requirements"
-PYTHON = (3, 11)
+# Count up when setup.py makes environments in another way: the old ones are then made anew.
+RECIPE = 1
 
 
 @dataclass(frozen=True)

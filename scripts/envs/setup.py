@@ -24,15 +24,14 @@ if sys.version_info[:2] != (3, 11):
     os.execv(python, [python, __file__, *sys.argv[1:]])
 
 import cuda_stubs  # noqa: E402
-from environments import ENVIRONMENTS, ENVS, LOCKS  # noqa: E402
+from environments import ENVIRONMENTS, ENVS, LOCKS, RECIPE  # noqa: E402
 from tools import UV, install_tools, run, unpack_comfyui  # noqa: E402
 
 
 def fingerprint(name: str) -> str:
-    """What the environment depends on: its lock, its ComfyUI pin, these scripts, the interpreter, its place."""
-    parts = [sys.version, sys.base_prefix, str(ENVS), repr(ENVIRONMENTS[name])]
-    parts += [p.read_text() for p in [LOCKS / f"{name}.txt", *sorted(HERE.glob("*.py"))]]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+    """What the environment depends on: its lock, its ComfyUI pin, how it is made, the interpreter, its place."""
+    parts = [RECIPE, repr(ENVIRONMENTS[name]), (LOCKS / f"{name}.txt").read_text(), sys.version, sys.base_prefix, ENVS]
+    return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()
 
 
 def is_ready(name: str) -> bool:
@@ -41,7 +40,7 @@ def is_ready(name: str) -> bool:
 
 
 def build(name: str) -> None:
-    """Make one environment from nothing."""
+    """Make one environment from nothing; what else was installed in it, such as our wheel, is gone."""
     started = time.monotonic()
     directory = ENVS / name
     shutil.rmtree(directory, ignore_errors=True)

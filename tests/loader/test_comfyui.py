@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from support.architectures import all_architectures
 from support.cli import compress
-from support.comfy_client import ComfyClient, Result
+from support.comfy_client import ComfyClient, Prompt, Result
 from support.comfy_server import ComfyServer
 from support.tensors import Tensor, Tensors, to_f32, write_safetensors
 from support.tiny_models import TINY_MODELS, sampling_prompt, tiny_model
 
+ARCHITECTURES = all_architectures()
 PREFIX = "model.diffusion_model."
 # The newer name of the norms, without anything else; and what all-in-one files look like.
 SOURCES = {
@@ -29,14 +30,11 @@ def with_f32(tensors: Mapping[str, Tensor]) -> Tensors:
     return result
 
 
-def run(client: ComfyClient, prompt: Mapping[str, Any]) -> Result:
-    result = client.run(dict(prompt), timeout=120)
-    errors = [event.data["exception_message"] for event in result.of_type("execution_error")]
-    assert result.status == "success", errors
-    return result
+def run(client: ComfyClient, prompt: Prompt) -> Result:
+    return client.run(prompt, timeout=120).require_success()
 
 
-def one_node(kind: str, **inputs: object) -> dict[str, Any]:
+def one_node(kind: str, **inputs: object) -> Prompt:
     return {"1": {"class_type": kind, "inputs": {key: str(value) for key, value in inputs.items()}}}
 
 
@@ -54,25 +52,32 @@ def test_official_route_gives_our_bytes(
     assert ours.read_bytes() == official.read_bytes()
 
 
-@pytest.mark.parametrize("header", ["self-describing", "official"])
 @pytest.mark.parametrize("architecture", TINY_MODELS)
-def test_official_loader_takes_our_file(
-    architecture: str, header: str, comfy: ComfyServer, df11: Path, scratch: Path
-) -> None:
-    """Nothing is unfilled, every decoded weight has the source's bits, and sampling gives the source's latent."""
-    source = comfy.diffusion_models / f"{architecture}-{header}.safetensors"
-    ours = comfy.diffusion_models / f"{architecture}-{header}-DF11.safetensors"
-    write_safetensors(source, with_f32(tiny_model(architecture)))
-    compress(df11, source, ours, "--header", header)
-    plain = {"class_type": "UNETLoader", "inputs": {"unet_name": source.name, "weight_dtype": "default"}}
-    compressed = {
-        "class_type": "TestOfficialLoader",
-        "inputs": {"model_name": ours.name, "architecture": architecture},
-    }
+def test_official_loader_fills_the_model(architecture: str, comfy: ComfyServer, df11: Path, scratch: Path) -> None:
+    """Nothing is unfilled, and every weight and parameter has the source's bits, as ComfyUI loads it."""
+    source, ours = scratch / "source.safetensors", scratch / "ours.safetensors"
+    tensors = with_f32(tiny_model(architecture))
+    write_safetensors(source, tensors)
+    report = compress(df11, source, ours)
     with comfy.client() as client:
-        run(client, one_node("TestOfficialCheck", source=source, target=ours, architecture=architecture))
-        expected = run(client, sampling_prompt(architecture, plain))
-        found = run(client, sampling_prompt(architecture, compressed))
-    assert found.outputs["5"] == expected.outputs["5"]
+        check = one_node("TestOfficialCheck", source=source, target=ours, architecture=architecture)
+        compared = run(client, check).outputs["1"]["text"]
+    members = sum(len(ARCHITECTURES[architecture].unit_weights(unit["name"])) for unit in report["units"])
+    assert compared == [f"{members} {len(tensors)}"]
+
+
+@pytest.mark.parametrize("architecture", TINY_MODELS)
+def test_our_file_samples_like_its_source(architecture: str, comfy: ComfyServer, df11: Path) -> None:
+    source = comfy.diffusion_models / f"{architecture}.safetensors"
+    ours = comfy.diffusion_models / f"{architecture}-DF11.safetensors"
+    write_safetensors(source, tiny_model(architecture))
+    compress(df11, source, ours)
+    loaders = [
+        {"class_type": "UNETLoader", "inputs": {"unet_name": source.name, "weight_dtype": "default"}},
+        {"class_type": "TestOfficialLoader", "inputs": {"model_name": ours.name, "architecture": architecture}},
+    ]
+    with comfy.client() as client:
+        latents = [run(client, sampling_prompt(architecture, loader)).outputs["5"] for loader in loaders]
+    assert latents[0] == latents[1]
     source.unlink()
     ours.unlink()

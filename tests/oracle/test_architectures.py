@@ -12,7 +12,7 @@ from support.architectures import FOLDER, Architecture, all_architectures, load
 from support.cli import compress
 from support.official import UNIT_FIELDS, compress_file
 from support.synthetic import Checkpoint, expected_official, make_checkpoint, unit_modules
-from support.tensors import read_header, read_safetensors
+from support.tensors import Tensor, read_header, read_safetensors, write_safetensors
 
 ARCHITECTURES = all_architectures()
 # Nothing in a file tells these: the user chooses them.
@@ -103,6 +103,19 @@ def test_units_with_f32_weights_stay_plain_by_default(df11: Path, scratch: Path)
             assert tensor.dtype == "F32"
             assert name in ours
     assert not any(name.split(".")[0] in plain and name.endswith(".luts") for name in ours)
+
+
+def test_the_layout_of_the_source_changes_nothing(df11: Path, scratch: Path) -> None:
+    """Tensors in another order, at odd addresses, behind a header with spaces, foreign metadata and no padding."""
+    checkpoint = make_checkpoint(ARCHITECTURES["Flux"])
+    plain, odd = checkpoint.write(scratch / "plain.safetensors"), scratch / "odd.safetensors"
+    backwards = {"odd": Tensor("U8", np.zeros(3, "|u1"))} | dict(reversed(checkpoint.tensors.items()))
+    metadata = {"title": '\u4e2d "quoted" \\ \n', "": ""}
+    write_safetensors(odd, backwards, metadata, separators=(" , ", " : "), padding=1)
+    targets = [scratch / "plain-DF11.safetensors", scratch / "odd-DF11.safetensors"]
+    for source, target in zip((plain, odd), targets, strict=True):
+        compress(df11, source, target, "--header", "official")
+    assert targets[0].read_bytes() == targets[1].read_bytes()
 
 
 def without_sizes(name: str, folder: Path) -> Architecture:

@@ -56,6 +56,13 @@ class Result:
         """What output nodes showed, by node id."""
         return self.history["outputs"]
 
+    def require_success(self) -> "Result":
+        """Itself; raises AssertionError with the node's exception if the prompt failed."""
+        errors = [event.data for event in self.of_type("execution_error")]
+        texts = [f"{e['node_type']}: {e['exception_message']}\n{''.join(e['traceback'])}" for e in errors]
+        assert self.status == "success", "\n".join(texts)
+        return self
+
     def of_type(self, kind: str) -> list[Event]:
         return [event for event in self.events if event.type == kind]
 

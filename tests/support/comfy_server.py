@@ -25,7 +25,6 @@ class ComfyServer:
         """Start a server. `packs`: folder name in custom_nodes -> the pack's folder, which is linked there."""
         environment = ROOT / ".envs" / f"comfy-{version}"
         assert (environment / ".ready").exists(), f"no {environment}: run python3.11 scripts/envs/setup.py"
-        self.version = version
         self.base = base
         self.log = base / "server.log"
         self.address = f"127.0.0.1:{_free_port()}"

@@ -42,10 +42,9 @@ class _Linear(torch.nn.Linear):
 
 
 def to_torch(tensor: Tensor) -> torch.Tensor:
-    """A torch tensor with the same values; BF16 and FP8 bit patterns get their torch dtype."""
+    """A torch tensor with the same values."""
     array = torch.from_numpy(tensor.array.copy())
-    views = {"BF16": torch.bfloat16, "F8_E4M3": torch.float8_e4m3fn}
-    return array.view(views[tensor.dtype]) if tensor.dtype in views else array
+    return array.view(torch.bfloat16) if tensor.dtype == "BF16" else array
 
 
 def module_tree(tensors: Mapping[str, Tensor]) -> torch.nn.Module:

@@ -6,28 +6,18 @@ module. BF16 is held as its 16 bits in `uint16`; no torch is needed.
 
 import json
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-NUMPY_TYPES = {
-    "BF16": "<u2",
-    "BOOL": "|b1",
-    "F16": "<f2",
-    "F32": "<f4",
-    "F64": "<f8",
-    "F8_E4M3": "|u1",
-    "I32": "<i4",
-    "I64": "<i8",
-    "U8": "|u1",
-}
+NUMPY_TYPES = {"BF16": "<u2", "F16": "<f2", "F32": "<f4", "I64": "<i8", "U8": "|u1"}
 
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """A tensor of a safetensors file: dtype name and raw values (BF16 and FP8 as unsigned bit patterns)."""
+    """A tensor of a safetensors file: dtype name and raw values (BF16 as bit patterns)."""
 
     dtype: str
     array: np.ndarray
@@ -99,11 +89,10 @@ def read_header(path: Path) -> dict[str, dict]:
         return json.loads(file.read(length))
 
 
-def read_safetensors(path: Path, names: Iterable[str] | None = None) -> Tensors:
-    """Read all tensors of a file, or the named ones, in file order. Checks that the data is contiguous."""
+def read_safetensors(path: Path) -> Tensors:
+    """Read all tensors of a file in its order. Checks that the data is contiguous."""
     header = read_header(path)
     header.pop("__metadata__", None)
-    wanted = None if names is None else set(names)
     raw = np.memmap(path, np.uint8, "r")
     base = 8 + int(raw[:8].view("<u8")[0])
     tensors, expected = {}, 0
@@ -111,8 +100,7 @@ def read_safetensors(path: Path, names: Iterable[str] | None = None) -> Tensors:
         begin, end = entry["data_offsets"]
         assert begin == expected, f"{name} begins at {begin}, the data so far ends at {expected}"
         expected = end
-        if wanted is None or name in wanted:
-            array = np.frombuffer(raw[base + begin : base + end].tobytes(), NUMPY_TYPES[entry["dtype"]])
-            tensors[name] = Tensor(entry["dtype"], array.reshape(entry["shape"]))
+        array = np.frombuffer(raw[base + begin : base + end].tobytes(), NUMPY_TYPES[entry["dtype"]])
+        tensors[name] = Tensor(entry["dtype"], array.reshape(entry["shape"]))
     assert base + expected == raw.size, f"the header ends the data at {base + expected}, the file at {raw.size}"
     return tensors

@@ -43,7 +43,7 @@ impl Plan {
 #[pyfunction]
 #[pyo3(signature = (
     source, target=None, *, architecture="auto", header="self-describing", verify="full", if_exists="skip", cast="none",
-    max_memory=None, max_rate=None, threads=None, definitions=Vec::new(), low_priority=false,
+    max_memory=None, max_rate=None, threads=None, definitions=None, low_priority=false,
 ))]
 #[allow(clippy::too_many_arguments)]
 pub fn plan(
@@ -58,7 +58,7 @@ pub fn plan(
     max_memory: Option<u64>,
     max_rate: Option<u64>,
     threads: Option<usize>,
-    definitions: Vec<PathBuf>,
+    definitions: Option<Vec<PathBuf>>,
     low_priority: bool,
 ) -> PyResult<Plan> {
     let options = || -> Result<Options> {
@@ -68,7 +68,7 @@ pub fn plan(
             verify: verify.parse()?,
             if_exists: if_exists.parse()?,
             cast: cast.parse()?,
-            definitions,
+            definitions: definitions.unwrap_or_default(),
             max_memory,
             max_rate,
             threads,
@@ -90,16 +90,16 @@ pub fn plan(
 }
 
 #[pyfunction]
-#[pyo3(signature = (path, *, architecture="auto", definitions=Vec::new()))]
+#[pyo3(signature = (path, *, architecture="auto", definitions=None))]
 pub fn inspect(
     py: Python<'_>,
     path: PathBuf,
     architecture: &str,
-    definitions: Vec<PathBuf>,
+    definitions: Option<Vec<PathBuf>>,
 ) -> PyResult<Py<PyAny>> {
     let options = Options {
         architecture: Choice::from(architecture),
-        definitions,
+        definitions: definitions.unwrap_or_default(),
         ..Options::default()
     };
     let plan = py
@@ -109,9 +109,10 @@ pub fn inspect(
 }
 
 #[pyfunction]
-#[pyo3(signature = (definitions=Vec::new()))]
-pub fn architectures(py: Python<'_>, definitions: Vec<PathBuf>) -> PyResult<Py<PyAny>> {
-    let library = Library::load(&definitions).map_err(|error| raise(py, &error))?;
+#[pyo3(signature = (definitions=None))]
+pub fn architectures(py: Python<'_>, definitions: Option<Vec<PathBuf>>) -> PyResult<Py<PyAny>> {
+    let library =
+        Library::load(&definitions.unwrap_or_default()).map_err(|error| raise(py, &error))?;
     Ok(pythonize::pythonize(py, &library.summaries())?.unbind())
 }
 

@@ -1,6 +1,5 @@
 """The official compressor and loader as nodes, on CPU."""
 
-import sys
 from pathlib import Path
 
 import comfy.model_detection
@@ -11,11 +10,8 @@ import comfy.utils
 import folder_paths
 import torch
 
-# The server links this folder into custom_nodes; the helpers lie beside its real place.
-sys.path.append(str(Path(__file__).resolve().parents[2]))
-
-from support import official  # noqa: E402
-from support.architectures import all_architectures, unit_weights  # noqa: E402
+from support import official
+from support.architectures import all_architectures, unit_weights
 
 ARCHITECTURES = all_architectures()
 
@@ -106,7 +102,7 @@ class WholeModel(comfy.model_patcher.ModelPatcher):
 
 
 def load_model(path, units):
-    """The ComfyUI model that a DF11 file is for, filled by the official loader. Raises where a parameter is not filled."""
+    """The ComfyUI model that a DF11 file is for, filled by the official loader; raises where it is not filled."""
     tensors = comfy.utils.load_torch_file(str(path))
     # Detection asks for the weights that compression has taken away, by name.
     for name in list(tensors):

@@ -1,0 +1,1 @@
+"""Our decoder on data that others wrote and published."""
