@@ -9,12 +9,12 @@ PROTOCOL: int
 """Number of this interface; the node pack refuses another one."""
 
 class Df11Error(Exception):
-    """A refusal or failure with a stable code. `str()` is one sentence for a person."""
+    """A refusal or failure with a stable code. `str()` says what, where and what to do, one line for each fault found."""
 
     code: str
     """Stable `E_...` code."""
     hint: str
-    """What to do about it; may be empty."""
+    """What to do about it, as in `str()`; may be empty."""
     path: str | None
     unit: str | None
     tensor: str | None

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import math
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import tomllib
 
 from .headers import Shape, Tensors, in_file_order
 

@@ -92,7 +92,7 @@ codes! {
     Write = "E_WRITE", Io;
     /// The target's disk is full, or would be.
     NoSpace = "E_NO_SPACE", Space;
-    /// The memory budget is below what one thread needs.
+    /// The memory budget is too small, or the system does not give it.
     NoMemory = "E_NO_MEMORY", Space;
     /// The target exists and is not this result.
     TargetExists = "E_TARGET_EXISTS", TargetExists;

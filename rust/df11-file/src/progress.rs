@@ -49,7 +49,7 @@ impl Phase {
 pub struct Snapshot {
     /// What it is doing.
     pub phase: Phase,
-    /// Source bytes finished, over all passes.
+    /// Source bytes finished, over all passes; converted tensors count with their new size.
     pub bytes_in: u64,
     /// Source bytes to finish, over all passes; 0 until known.
     pub bytes_total: u64,
@@ -68,8 +68,11 @@ pub struct Snapshot {
 pub struct Progress {
     cancelled: AtomicBool,
     phase: AtomicU8,
-    bytes_in: AtomicU64,
+    /// Bytes done, counted once in each stage.
+    work: AtomicU64,
     bytes_total: AtomicU64,
+    /// Stages that every byte goes through.
+    stages: AtomicU64,
     bytes_out: AtomicU64,
     units_done: AtomicU64,
     /// Index of the unit in work plus one; 0 for none.
@@ -82,8 +85,9 @@ impl Default for Progress {
         Self {
             cancelled: AtomicBool::new(false),
             phase: AtomicU8::new(Phase::Checking as u8),
-            bytes_in: AtomicU64::new(0),
+            work: AtomicU64::new(0),
             bytes_total: AtomicU64::new(0),
+            stages: AtomicU64::new(1),
             bytes_out: AtomicU64::new(0),
             units_done: AtomicU64::new(0),
             unit: AtomicU64::new(0),
@@ -117,7 +121,7 @@ impl Progress {
     pub fn snapshot(&self) -> Snapshot {
         Snapshot {
             phase: Phase::ALL[usize::from(self.phase.load(Relaxed))],
-            bytes_in: self.bytes_in.load(Relaxed),
+            bytes_in: self.work.load(Relaxed) / self.stages.load(Relaxed),
             bytes_total: self.bytes_total.load(Relaxed),
             bytes_out: self.bytes_out.load(Relaxed),
             units_done: self.units_done.load(Relaxed),
@@ -130,12 +134,20 @@ impl Progress {
         self.phase.store(phase as u8, Relaxed);
     }
 
-    pub(crate) fn set_total(&self, bytes: u64) {
+    /// Sets the bytes to finish and the stages (read, encode or write, verify) that each of them goes through.
+    pub(crate) fn set_total(&self, bytes: u64, stages: u64) {
+        self.stages.store(stages, Relaxed);
         self.bytes_total.store(bytes, Relaxed);
     }
 
-    pub(crate) fn add_in(&self, bytes: u64) {
-        self.bytes_in.fetch_add(bytes, Relaxed);
+    /// Counts bytes that have gone through one stage.
+    pub(crate) fn add_stage(&self, bytes: u64) {
+        self.work.fetch_add(bytes, Relaxed);
+    }
+
+    /// Counts bytes that, once read, need no further stage.
+    pub(crate) fn skip_stages(&self, bytes: u64) {
+        self.add_stage(bytes * (self.stages.load(Relaxed) - 1));
     }
 
     pub(crate) fn add_out(&self, bytes: u64) {

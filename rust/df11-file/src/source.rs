@@ -1,7 +1,7 @@
 //! The source checkpoint: opened once, read by positioned reads, never mapped, never written.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, Read},
     path::{Path, PathBuf},
     time::UNIX_EPOCH,
@@ -46,23 +46,29 @@ impl Source {
     }
 
     fn open_file(path: &Path) -> Result<Self> {
-        let mut file = File::open(path).map_err(|error| Error::read(path, &error))?;
-        let stat = file.metadata().map_err(|error| Error::read(path, &error))?;
-        if stat.is_dir() {
-            return Err(Error::new(Code::NotSafetensors, "this is a folder")
-                .hint("Choose a .safetensors file."));
+        let failed = |error| Error::read(path, &error);
+        // Asked before it is opened: opening a pipe would wait for a writer.
+        let kind = fs::metadata(path).map_err(failed)?.file_type();
+        if !kind.is_file() {
+            let what = if kind.is_dir() {
+                "this is a folder"
+            } else {
+                "this is not a regular file"
+            };
+            return Err(Error::new(Code::NotSafetensors, what).hint("Choose a .safetensors file."));
         }
+        let mut file = File::open(path).map_err(failed)?;
+        let stat = file.metadata().map_err(failed)?;
         let bytes = stat.len();
         let mut head = Vec::new();
         (&mut file)
             .take(64)
             .read_to_end(&mut head)
-            .map_err(|error| Error::read(path, &error))?;
+            .map_err(failed)?;
         let length = check_start(&head, bytes)?;
         let mut header_json = vec![0; length as usize];
-        system::read_exact_at(&file, &mut header_json, 8)
-            .map_err(|error| Error::read(path, &error))?;
-        let header = header::parse(&header_json, bytes - 8 - length)?;
+        system::read_exact_at(&file, &mut header_json, 8).map_err(failed)?;
+        let header = header::parse(&header_json, bytes.saturating_sub(8 + length))?;
         let header_xxh3 = format!("{:016x}", xxh3_64(&header_json));
         let identity = SourceIdentity {
             bytes,
@@ -138,7 +144,7 @@ impl Source {
     }
 }
 
-fn modified_ns(stat: &std::fs::Metadata) -> u64 {
+fn modified_ns(stat: &fs::Metadata) -> u64 {
     let modified = stat
         .modified()
         .ok()
@@ -165,10 +171,11 @@ fn check_start(start: &[u8], file_bytes: u64) -> Result<u64> {
             "Use the BF16 safetensors file of the model.",
         );
     }
-    if start.starts_with(b"PK\x03\x04")
-        || start.starts_with(b"\x80\x02")
-        || start.starts_with(b"\x80\x04")
-    {
+    // A header length may begin with the same bytes, such as 640 with those of a pickle; then the header's brace follows.
+    let is_pickle = [b"PK\x03\x04".as_slice(), b"\x80\x02", b"\x80\x04"]
+        .iter()
+        .any(|magic| start.starts_with(magic));
+    if is_pickle && start.get(8) != Some(&b'{') {
         return not_safetensors(
             "this is a pickle file (.ckpt, .pt)",
             "Convert it to .safetensors first.",
@@ -199,11 +206,10 @@ fn check_start(start: &[u8], file_bytes: u64) -> Result<u64> {
             "Choose a .safetensors file.",
         );
     }
-    if file_bytes - 8 < length {
-        let message = format!(
-            "the file is truncated: it has {} of {length} bytes of its header",
-            file_bytes - 8
-        );
+    let available = file_bytes.saturating_sub(8);
+    if available < length {
+        let message =
+            format!("the file is truncated: it has {available} of {length} bytes of its header");
         return Err(Error::new(Code::Truncated, message).hint("Download or copy it again."));
     }
     Ok(length)

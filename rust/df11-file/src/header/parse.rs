@@ -11,6 +11,9 @@ use serde::{
 use super::{Header, TensorInfo};
 use crate::error::{Code, Error, Result};
 
+/// The one member that is not a tensor.
+const METADATA: &str = "__metadata__";
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawTensor {
@@ -19,16 +22,16 @@ struct RawTensor {
     data_offsets: (u64, u64),
 }
 
-/// A JSON object as a list, so that a name given twice is seen.
-struct Pairs<T>(Vec<(String, T)>);
+/// A JSON object of strings as a list, so that a key given twice is seen.
+struct Strings(Vec<(String, String)>);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
+impl<'de> Deserialize<'de> for Strings {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct PairsVisitor<T>(std::marker::PhantomData<T>);
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for PairsVisitor<T> {
-            type Value = Pairs<T>;
+        struct StringsVisitor;
+        impl<'de> Visitor<'de> for StringsVisitor {
+            type Value = Strings;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
+                f.write_str("an object of strings")
             }
             fn visit_map<A: MapAccess<'de>>(
                 self,
@@ -38,19 +41,52 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Pairs<T> {
                 while let Some(pair) = map.next_entry()? {
                     pairs.push(pair);
                 }
-                Ok(Pairs(pairs))
+                Ok(Strings(pairs))
             }
         }
-        deserializer.deserialize_map(PairsVisitor(std::marker::PhantomData))
+        deserializer.deserialize_map(StringsVisitor)
     }
 }
 
-/// One entry of the header's object. `__metadata__` and tensors are told apart by their content, then checked by name.
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum RawEntry {
-    Tensor(RawTensor),
-    Metadata(Option<Pairs<String>>),
+/// Reads the header's object. A member's name decides what its value must be; `at` keeps it while the value is read, for messages.
+struct Members<'a> {
+    at: &'a mut Option<String>,
+}
+
+/// The members in order, names given twice included.
+#[derive(Default)]
+struct RawHeader {
+    tensors: Vec<(String, RawTensor)>,
+    metadata: Vec<Vec<(String, String)>>,
+}
+
+impl<'de> Visitor<'de> for Members<'_> {
+    type Value = RawHeader;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(
+        self,
+        mut map: A,
+    ) -> std::result::Result<Self::Value, A::Error> {
+        let mut header = RawHeader::default();
+        while let Some(name) = map.next_key()? {
+            let name: &mut String = self.at.insert(name);
+            if name == METADATA {
+                let entries: Option<Strings> = map.next_value()?;
+                header
+                    .metadata
+                    .push(entries.map_or_else(Vec::new, |Strings(pairs)| pairs));
+            } else {
+                let tensor = map.next_value()?;
+                header.tensors.push((std::mem::take(name), tensor));
+            }
+            *self.at = None;
+        }
+        Ok(header)
+    }
 }
 
 /// Parses the JSON text of a header (without the 8 length bytes) that describes `data_bytes` bytes of data.
@@ -65,31 +101,29 @@ pub fn parse(json: &[u8], data_bytes: u64) -> Result<Header> {
     if json.first() != Some(&b'{') {
         return Err(fault("the header does not begin with '{'".into()));
     }
-    let Pairs(pairs) = serde_json::from_slice::<Pairs<RawEntry>>(json)
-        .map_err(|error| fault(format!("the header is not valid: {error}")))?;
+    let mut at = None;
+    let mut text = serde_json::Deserializer::from_slice(json);
+    let members = text.deserialize_map(Members { at: &mut at });
+    let raw = members
+        .and_then(|members| text.end().map(|()| members))
+        .map_err(|error| {
+            let error = fault(format!("the header is not valid: {error}"));
+            at.map_or(error.clone(), |name| error.in_tensor(&name))
+        })?;
 
-    let mut names = HashSet::with_capacity(pairs.len());
-    let mut tensors = Vec::with_capacity(pairs.len());
-    let mut metadata = Vec::new();
-    for (name, entry) in pairs {
-        if !names.insert(name.clone()) {
-            return Err(fault("the name occurs twice in the header".into()).in_tensor(&name));
-        }
-        match (name.as_str(), entry) {
-            ("__metadata__", RawEntry::Metadata(entries)) => {
-                metadata = entries.map(|Pairs(entries)| entries).unwrap_or_default();
-            }
-            ("__metadata__", RawEntry::Tensor(_)) | (_, RawEntry::Metadata(_)) => {
-                return Err(
-                    fault("the entry is neither a tensor nor metadata".into()).in_tensor(&name)
-                );
-            }
-            (_, RawEntry::Tensor(raw)) => {
-                tensors
-                    .push(tensor(&name, &raw).map_err(|message| fault(message).in_tensor(&name))?);
-            }
-        }
+    let twice = |name: &str| fault("the name occurs twice in the header".into()).in_tensor(name);
+    if raw.metadata.len() > 1 {
+        return Err(twice(METADATA));
     }
+    let mut names = HashSet::with_capacity(raw.tensors.len());
+    let mut tensors = Vec::with_capacity(raw.tensors.len());
+    for (name, raw) in &raw.tensors {
+        if !names.insert(name) {
+            return Err(twice(name));
+        }
+        tensors.push(tensor(name, raw).map_err(|message| fault(message).in_tensor(name))?);
+    }
+    let metadata = raw.metadata.into_iter().next().unwrap_or_default();
     let mut keys = HashSet::new();
     if let Some((key, _)) = metadata.iter().find(|(key, _)| !keys.insert(key)) {
         return Err(fault(format!("the metadata key {key} occurs twice")));

@@ -45,8 +45,18 @@ impl PartialFile {
             }
             Err(error) => return Err(failed(error)),
         };
-        // A file system without locks does not stop anyone from compressing.
-        if matches!(FileExt::try_lock(&file), Err(fs4::TryLockError::WouldBlock)) {
+        // A file system without locks does not stop anyone from compressing. Whoever has locked a file that was created just now will
+        // find no marker in it and let go.
+        let locked = if left {
+            FileExt::try_lock(&file)
+        } else {
+            FileExt::lock(&file).map_err(fs4::TryLockError::Error)
+        };
+        // The run that held the lock may have taken the file away, or given it the target's name.
+        let is_here = same_file::Handle::from_path(&path)
+            .and_then(|here| Ok(here == same_file::Handle::from_file(file.try_clone()?)?))
+            .unwrap_or(false);
+        if matches!(locked, Err(fs4::TryLockError::WouldBlock)) || !is_here {
             let message = "another run is writing this file";
             return Err(Error::new(Code::TargetBusy, message)
                 .hint("Wait for it or stop it.")
@@ -68,11 +78,11 @@ impl PartialFile {
             target: target.to_path_buf(),
             committed: false,
         };
+        partial.write(MARKER, 0)?;
         partial
             .file
-            .set_len(0)
+            .set_len(MARKER.len() as u64)
             .map_err(|error| partial.failed(&error))?;
-        partial.write(MARKER, 0)?;
         Ok((partial, left))
     }
 
@@ -93,16 +103,24 @@ impl PartialFile {
             .map_err(|error| Error::read(&self.path, &error))
     }
 
+    /// Flushes everything to the disk.
+    ///
+    /// # Errors
+    /// `E_WRITE`, `E_NO_SPACE`.
+    pub fn sync(&self) -> Result<()> {
+        self.file.sync_all().map_err(|error| self.failed(&error))
+    }
+
     /// Flushes everything and gives the file its name. An existing target survives unless `replace`.
     ///
     /// # Errors
     /// `E_TARGET_EXISTS` where the target appeared meanwhile, `E_WRITE`, `E_NO_SPACE`.
     pub fn commit(mut self, replace: bool) -> Result<()> {
-        self.file.sync_all().map_err(|error| self.failed(&error))?;
+        self.sync()?;
         self.publish(replace)?;
         self.committed = true;
-        system::sync_folder(&folder_of(&self.target))
-            .map_err(|error| Error::write(&self.target, &error))
+        system::sync_folder(&folder_of(&self.target));
+        Ok(())
     }
 
     fn publish(&self, replace: bool) -> Result<()> {

@@ -69,6 +69,17 @@ impl TensorStream {
         self.bytes += bytes.len() as u64;
     }
 
+    /// Writes the last byte as far as it is known, so that what is complete can be read back.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn flush(&self, file: &PartialFile) -> Result<()> {
+        match self.pending {
+            Some(byte) => file.write(&[byte], self.offset + self.bytes),
+            None => Ok(()),
+        }
+    }
+
     /// Ends the tensor: its length in bytes and its xxh3.
     ///
     /// # Errors

@@ -1,6 +1,10 @@
 //! The encoding pass over a unit: pieces in parallel, each written where the survey says; borders and hashes in order.
 
-use std::{collections::BTreeMap, sync::mpsc};
+use std::{
+    collections::BTreeMap,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::mpsc,
+};
 
 use df11_codec::{BitRun, EncodedPiece, Kernel, encode_piece};
 use rayon::ThreadPool;
@@ -103,8 +107,13 @@ impl<'a> UnitWriter<'a> {
                     let index = sent;
                     scope.spawn(move |_| {
                         let mut buffer = buffer;
-                        encode_piece(kernel, &unit.code, piece, start, &mut buffer);
-                        let written = write_interiors(file, place, &buffer, start.weight);
+                        // A fault in here must not keep the receiver waiting.
+                        let written = catch_unwind(AssertUnwindSafe(|| {
+                            encode_piece(kernel, &unit.code, piece, start, &mut buffer);
+                            write_interiors(file, place, &buffer, start.weight)
+                        }));
+                        let fault = |_| Err(Error::new(Code::Internal, "a worker thread stopped"));
+                        let written = written.unwrap_or_else(fault);
                         // The receiver is gone only where another piece failed.
                         let _ = done.send((index, written, buffer));
                     });
@@ -123,6 +132,9 @@ impl<'a> UnitWriter<'a> {
             }
             Ok(())
         })?;
+        // The last codes of a complete kernel chunk may reach into a byte that the next span finishes.
+        self.encoded_exponent.flush(file)?;
+        self.gaps.flush(file)?;
         self.next_piece += pieces.len();
         if self.next_piece == self.unit.starts.len() {
             let layout = self.unit.code.layout();
@@ -153,6 +165,8 @@ impl<'a> UnitWriter<'a> {
             + piece.output_positions.len()
             + piece.sign_mantissa.len();
         self.progress.add_out(bytes as u64);
+        self.progress
+            .add_stage(piece.sign_mantissa.len() as u64 * 2);
         Ok(())
     }
 

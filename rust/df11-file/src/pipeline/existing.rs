@@ -2,7 +2,7 @@
 
 use df11_codec::UnitLayout;
 
-use super::{reader::read_weights, verify::UnitCheck};
+use super::{reader::read_weights, unit_check::UnitCheck, work::split_positions};
 use crate::{
     convert::Conversion,
     error::{Code, Result},
@@ -19,8 +19,8 @@ const SAMPLES: u64 = 4;
 /// Bytes of a passthrough tensor that are compared at a time.
 const COMPARE_BYTES: u64 = 1 << 20;
 
-/// True where the target is a complete file with the plan's result: a self-describing one by its stamp, an official one by its structure,
-/// its passthrough tensors and a sample of its kernel chunks, decoded and compared with the source.
+/// True where the target is a complete file with the plan's tensors and their sizes fit together: a self-describing one if its stamp is
+/// the plan's, an official one if its passthrough tensors and a sample of its kernel chunks, decoded, equal the source.
 ///
 /// # Errors
 /// Those of the source, or `E_CANCELLED`.
@@ -28,12 +28,15 @@ pub fn is_result(plan: &Plan, progress: &Progress) -> Result<bool> {
     let Ok(target) = Source::open(&plan.target) else {
         return Ok(false);
     };
-    if plan.options.header == HeaderMode::SelfDescribing {
-        return Ok(Stamp::read(target.header()) == Some(Stamp::of(plan)));
-    }
     let Some(units) = matching_units(plan, &target) else {
         return Ok(false);
     };
+    if plan.options.header == HeaderMode::SelfDescribing {
+        return Ok(Stamp::read(target.header()) == Some(Stamp::of(plan)));
+    }
+    if !target.header().metadata.is_empty() {
+        return Ok(false);
+    }
     for tensor in &plan.passthrough {
         progress.check_cancelled()?;
         if !same_passthrough(plan, tensor, &target)? {
@@ -42,7 +45,7 @@ pub fn is_result(plan: &Plan, progress: &Progress) -> Result<bool> {
     }
     for (index, (place, layout)) in units.iter().enumerate() {
         progress.check_cancelled()?;
-        match sample(plan, index, *place, layout, &target) {
+        match sample(plan, progress, index, *place, layout, &target) {
             Ok(()) => {}
             Err(error) if error.code == Code::Verify => return Ok(false),
             Err(error) => return Err(error),
@@ -53,9 +56,12 @@ pub fn is_result(plan: &Plan, progress: &Progress) -> Result<bool> {
 
 /// Places and sizes of the units in `target`, where it holds exactly the plan's tensors and each unit's sizes fit together.
 fn matching_units(plan: &Plan, target: &Source) -> Option<Vec<(UnitPlace, UnitLayout)>> {
-    let header = target.header();
-    if !header.metadata.is_empty()
-        || header.tensors.len() != plan.units.len() * 6 + plan.passthrough.len()
+    let has = |tensor: &Passthrough| {
+        find(target, &tensor.name)
+            .is_some_and(|found| (tensor.dtype, &tensor.shape) == (found.dtype, &found.shape))
+    };
+    if target.header().tensors.len() != plan.units.len() * 6 + plan.passthrough.len()
+        || !plan.passthrough.iter().all(has)
     {
         return None;
     }
@@ -87,6 +93,7 @@ fn matching_units(plan: &Plan, target: &Source) -> Option<Vec<(UnitPlace, UnitLa
                 .iter()
                 .zip([bits, gaps, luts, positions, sign_mantissa, split])
                 .all(|(a, b)| same_shape(a, b))
+                && layout.chunks > 0
                 && layout.gaps_bytes == layout.chunks * df11_codec::limits::GAP_BYTES_PER_CHUNK
                 && (layout.chunks..=layout.chunks + 1).contains(&layout.position_entries);
             let at = |tensor: &TensorInfo| tensor.start;
@@ -118,9 +125,6 @@ fn same_passthrough(plan: &Plan, tensor: &Passthrough, target: &Source) -> Resul
     let Some(found) = find(target, &tensor.name) else {
         return Ok(false);
     };
-    if (tensor.dtype, &tensor.shape) != (found.dtype, &found.shape) {
-        return Ok(false);
-    }
     let info = &plan.source.header().tensors[tensor.tensor];
     let (mut source, mut expected, mut have) = (Vec::new(), Vec::new(), Vec::new());
     let mut at = 0;
@@ -158,6 +162,7 @@ fn scale(conversion: Conversion, bytes: u64) -> u64 {
 /// Compares the first, the last and some more kernel chunks of a unit with the source, and its split positions.
 fn sample(
     plan: &Plan,
+    progress: &Progress,
     index: usize,
     place: UnitPlace,
     layout: &UnitLayout,
@@ -166,11 +171,18 @@ fn sample(
     let read = |buffer: &mut [u8], offset: u64| target.read(buffer, offset);
     let check = UnitCheck {
         read: &read,
+        progress,
         plan,
         unit: &plan.units[index],
         place,
         layout,
     };
+    let expected = split_positions(&plan.units[index]);
+    let mut found = vec![0; expected.len()];
+    target.read(&mut found, place.split_positions)?;
+    if found != expected {
+        return Err(check.fault("its split_positions are wrong"));
+    }
     let tables = check.tables()?;
     let spread = (1..=SAMPLES).map(|sample| sample * layout.chunks / (SAMPLES + 1));
     let mut chunks: Vec<_> = std::iter::once(0)

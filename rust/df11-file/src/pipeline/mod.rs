@@ -5,16 +5,19 @@ mod existing;
 mod reader;
 mod schedule;
 mod survey;
+mod unit_check;
 mod verify;
 mod work;
 
 use std::{sync::mpsc, thread, time::Instant};
 
+use rayon::ThreadPool;
+
 use crate::{
     budget::Budget,
     error::{Code, Error, Result},
     header::check_with_reference,
-    options::{HeaderMode, IfExists},
+    options::{HeaderMode, IfExists, Verify},
     output::{
         FileMap, PartialFile,
         manifest::{Hashes, Manifest},
@@ -44,22 +47,27 @@ pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
         .max()
         .unwrap_or(0);
     let budget = Budget::new(&plan.options, largest)?;
+    plan.source.check_unchanged()?;
+    let pool = pool(&budget, plan.options.low_priority)?;
     if plan.target.exists() && plan.options.if_exists != IfExists::Replace {
-        if plan.options.if_exists == IfExists::Skip && existing::is_result(plan, progress)? {
+        if plan.options.if_exists == IfExists::Skip
+            && pool.install(|| existing::is_result(plan, progress))?
+        {
             progress.set_phase(Phase::Done);
             return Ok(Report::new(plan, &budget, Status::AlreadyDone).finished(plan, started));
         }
         return Err(target_exists(&plan.target));
     }
-    check_space(plan, plan.predicted_bytes())?;
     let (file, left) = PartialFile::create(&plan.target)?;
+    // Not before: an old partial file may take the space.
+    check_space(plan, plan.predicted_bytes())?;
     let mut report = Report::new(plan, &budget, Status::Done);
     if left {
         report
             .notes
             .push("a partial file left by an interrupted run was replaced".to_owned());
     }
-    let outcome = write(plan, progress, &budget, &file, &mut report);
+    let outcome = write(plan, progress, &budget, &pool, &file, &mut report);
     // The codes of a failed write stay; a changed source explains any failure better.
     if outcome
         .as_ref()
@@ -79,26 +87,35 @@ fn write(
     plan: &Plan,
     progress: &Progress,
     budget: &Budget,
+    pool: &ThreadPool,
     file: &PartialFile,
     report: &mut Report,
 ) -> Result<()> {
     let steps = schedule::steps(plan, budget.span_weights);
     let loads = schedule::loads(plan, budget.span_weights, &steps);
+    let sizes = || loads.iter().map(|load| schedule::load_bytes(plan, load));
     progress.set_total(
-        loads
-            .iter()
-            .map(|load| schedule::source_bytes(plan, load))
-            .sum(),
+        sizes().sum(),
+        if plan.options.verify == Verify::Full {
+            3
+        } else {
+            2
+        },
     );
     let manifest = match plan.options.header {
         HeaderMode::SelfDescribing => Some(Manifest::new(plan)?),
         HeaderMode::Official => None,
     };
-    let pool = pool(budget, plan.options.low_priority)?;
     let (filled, spans) = mpsc::sync_channel(SPANS);
     let (give_back, free) = mpsc::channel();
     for _ in 0..SPANS {
-        let _ = give_back.send(Vec::new());
+        // At once as large as any load: growing, a buffer would take up to twice that.
+        let mut buffer = Vec::new();
+        let longest = sizes().max().unwrap_or(0) as usize;
+        buffer
+            .try_reserve_exact(longest)
+            .map_err(|error| no_memory(&error))?;
+        let _ = give_back.send(buffer);
     }
     let reader = Reader::new(plan, progress);
     let (map, hashes, totals) = thread::scope(|scope| {
@@ -114,7 +131,7 @@ fn write(
             progress,
             budget,
             file,
-            &pool,
+            pool,
             manifest.as_ref(),
             (spans, give_back),
         );
@@ -122,6 +139,10 @@ fn write(
             .iter()
             .try_for_each(|step| work.step(*step))
             .and_then(|()| work.finish(report));
+        if done.is_err() {
+            // Otherwise the reader would first finish what it is reading, and wait for the brake.
+            progress.cancel();
+        }
         let totals = reading
             .join()
             .map_err(|_| Error::new(Code::Internal, "the reading thread stopped"))?;
@@ -130,6 +151,8 @@ fn write(
     progress.set_phase(Phase::Finishing);
     plan.source.check_unchanged()?;
     report.take_totals(&totals);
+    // The header replaces the marker, so by then little may be left to flush: killed in between, the file would not be known as ours.
+    file.sync()?;
     write_header(plan, file, &map, manifest.as_ref(), hashes, &totals)
 }
 
@@ -167,7 +190,7 @@ fn write_header(
     file.write(&header, 0)
 }
 
-fn pool(budget: &Budget, low_priority: bool) -> Result<rayon::ThreadPool> {
+fn pool(budget: &Budget, low_priority: bool) -> Result<ThreadPool> {
     let builder = rayon::ThreadPoolBuilder::new()
         .num_threads(budget.threads)
         .thread_name(|index| format!("df11-{index}"));
@@ -182,6 +205,11 @@ fn pool(budget: &Budget, low_priority: bool) -> Result<rayon::ThreadPool> {
             format!("worker threads cannot be started: {error}"),
         )
     })
+}
+
+fn no_memory(error: &dyn std::error::Error) -> Error {
+    let message = format!("the system does not give the memory of the budget: {error}");
+    Error::new(Code::NoMemory, message).hint("Close other programs, or allow less memory.")
 }
 
 /// Refuses before the first write where the disk would not hold `needed` bytes.

@@ -17,13 +17,8 @@ const READ_BYTES: usize = 1 << 20;
 /// Longest sleep of the brake, so that a request to stop is seen.
 const NAP: Duration = Duration::from_millis(50);
 
-/// A filled buffer.
-pub struct Span {
-    /// What it holds.
-    pub load: Load,
-    /// BF16 weights of a unit, or the bytes of a passthrough tensor as the result holds them.
-    pub bytes: Vec<u8>,
-}
+/// What a load fills: BF16 weights of a unit, or the bytes of a passthrough tensor as the result holds them.
+pub type Span = Vec<u8>;
 
 /// What the reader knows at the end.
 #[derive(Debug, Default)]
@@ -66,12 +61,12 @@ impl<'a> Reader<'a> {
     pub fn run(
         mut self,
         loads: &[Load],
-        free: &Receiver<Vec<u8>>,
+        free: &Receiver<Span>,
         filled: &SyncSender<Result<Span>>,
     ) -> ReadTotals {
         for &load in loads {
             let Ok(mut bytes) = free.recv() else { break };
-            let outcome = self.load(&load, &mut bytes).map(|()| Span { load, bytes });
+            let outcome = self.load(&load, &mut bytes).map(|()| bytes);
             let failed = outcome.is_err();
             if filled.send(outcome).is_err() || failed {
                 break;
@@ -159,6 +154,7 @@ impl<'a> Reader<'a> {
                 };
                 self.hashers.entry(tensor).or_default().update(read);
             }
+            self.progress.add_stage(written as u64);
             target = rest;
             offset += length as u64;
             self.totals.bytes += length as u64;

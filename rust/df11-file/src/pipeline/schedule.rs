@@ -96,16 +96,12 @@ pub fn loads(plan: &Plan, span_weights: u64, steps: &[Step]) -> Vec<Load> {
     loads
 }
 
-/// Bytes that the source must give for a load.
-pub fn source_bytes(plan: &Plan, load: &Load) -> u64 {
-    let tensors = &plan.source.header().tensors;
+/// Bytes of the buffer that a load fills.
+pub fn load_bytes(plan: &Plan, load: &Load) -> u64 {
     match *load {
         Load::Passthrough {
             tensor, elements, ..
-        } => {
-            let info = &tensors[plan.passthrough[tensor].tensor];
-            elements * info.dtype.bitsize() as u64 / 8
-        }
+        } => elements * plan.passthrough[tensor].dtype.bitsize() as u64 / 8,
         Load::Unit { weights, .. } => weights * 2,
     }
 }

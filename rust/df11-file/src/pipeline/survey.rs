@@ -141,7 +141,9 @@ fn first_too_large(plan: &Plan, unit: &UnitPlan, first: u64, weights: &[u8]) -> 
             format!("the weight {value:e} is too large for DF11, whose exponents end below 2^113"),
         ),
     );
-    error.hint("The checkpoint is damaged or was trained into overflow; DF11 cannot hold it.")
+    error
+        .at_path(plan.source.path())
+        .hint("The checkpoint is damaged or was trained into overflow; DF11 cannot hold it.")
 }
 
 /// Adds unit, tensor, and index within the tensor of a unit's weight to an error.

@@ -2,7 +2,7 @@
 
 use df11_codec::{
     ChunkRun, DecodeTables, Mismatch, MismatchKind, UnitLayout,
-    limits::{CHUNK_BYTES, GAP_BYTES_PER_CHUNK},
+    limits::{CHUNK_BITS, CHUNK_BYTES, GAP_BYTES_PER_CHUNK},
 };
 use rayon::prelude::*;
 
@@ -11,6 +11,7 @@ use crate::{
     error::{Code, Error, Result},
     output::UnitPlace,
     plan::{Plan, UnitPlan},
+    progress::Progress,
 };
 
 /// Kernel chunks that one task reads and decodes.
@@ -26,6 +27,8 @@ pub type ReadAt<'a> = &'a (dyn Fn(&mut [u8], u64) -> Result<()> + Sync);
 pub struct UnitCheck<'a> {
     /// Reads the file.
     pub read: ReadAt<'a>,
+    /// Told what was checked.
+    pub progress: &'a Progress,
     /// The unit, for messages.
     pub plan: &'a Plan,
     /// The unit, for messages.
@@ -43,6 +46,13 @@ struct Buffers {
     gaps: Vec<u8>,
     output_positions: Vec<u8>,
     sign_mantissa: Vec<u8>,
+}
+
+/// The error for bytes of a plan's result that are not what was to be written.
+pub fn wrong_bytes(plan: &Plan, message: &str) -> Error {
+    Error::new(Code::Verify, message).at_path(&plan.target).hint(
+        "The disk or the memory of this machine may be failing: try again, on another disk if there is one.",
+    )
 }
 
 impl UnitCheck<'_> {
@@ -69,7 +79,8 @@ impl UnitCheck<'_> {
         source: &[u8],
         source_start: u64,
     ) -> Result<()> {
-        let runs = (end - first).div_ceil(CHUNKS_PER_RUN);
+        // A source that changed between its passes can make the stream fall behind what was checked.
+        let runs = end.saturating_sub(first).div_ceil(CHUNKS_PER_RUN);
         (0..runs)
             .into_par_iter()
             .try_for_each_init(Buffers::default, |buffers, run| {
@@ -88,7 +99,7 @@ impl UnitCheck<'_> {
     /// First weights of kernel chunks `first..=end`; behind the last chunk, the number of weights.
     ///
     /// # Errors
-    /// `E_VERIFY` where they do not rise or leave the unit.
+    /// `E_VERIFY` where they do not rise, leave the unit, or are further apart than any code allows.
     pub fn positions(&self, first: u64, end: u64, bytes: &mut Vec<u8>) -> Result<(u64, u64)> {
         let entries = (end + 1).min(self.layout.position_entries) - first;
         bytes.resize(entries as usize * 4, 0);
@@ -101,7 +112,8 @@ impl UnitCheck<'_> {
             entry(0).unwrap_or(self.layout.weights),
             entry(end - first).unwrap_or(self.layout.weights),
         );
-        if range.0 > range.1 || range.1 > self.layout.weights {
+        let most = (end - first) * CHUNK_BITS;
+        if range.0 > range.1 || range.1 > self.layout.weights || range.1 - range.0 > most {
             return Err(self.fault(&format!(
                 "output_positions {first} to {end} are out of order"
             )));
@@ -118,6 +130,7 @@ impl UnitCheck<'_> {
         source_start: u64,
         buffers: &mut Buffers,
     ) -> Result<()> {
+        self.progress.check_cancelled()?;
         let (from, to) = self.positions(first, end, &mut buffers.output_positions)?;
         let bytes = |from: u64, to: u64| {
             (from.wrapping_sub(source_start).wrapping_mul(2) as usize)
@@ -166,24 +179,24 @@ impl UnitCheck<'_> {
             output_positions: &buffers.output_positions,
             sign_mantissa: &buffers.sign_mantissa,
         };
-        tables
-            .check_chunks(&run, expected)
-            .map_err(|mismatch| self.mismatch(&mismatch))
+        let checked = tables.check_chunks(&run, expected);
+        checked.map_err(|mismatch| self.mismatch(&mismatch))?;
+        self.progress.add_stage((to - from) * 2);
+        Ok(())
     }
 
-    fn fault(&self, message: &str) -> Error {
-        Error::new(Code::Verify, message).in_unit(&self.unit.name)
+    /// `E_VERIFY` with the unit.
+    pub fn fault(&self, message: &str) -> Error {
+        wrong_bytes(self.plan, message).in_unit(&self.unit.name)
     }
 
     fn mismatch(&self, mismatch: &Mismatch) -> Error {
         let at = mismatch.index;
         let message = match mismatch.kind {
             MismatchKind::Weight { expected, found } => {
-                let error = Error::new(
-                    Code::Verify,
-                    format!("the file decodes to {found:#06x}, the source has {expected:#06x}"),
-                );
-                return locate(self.plan, self.unit, at, error);
+                let message =
+                    format!("the file decodes to {found:#06x}, the source has {expected:#06x}");
+                return locate(self.plan, self.unit, at, wrong_bytes(self.plan, &message));
             }
             MismatchKind::Gap { expected, found } => {
                 format!("the gap of window {at} is {found}, the codes say {expected}")

@@ -8,11 +8,12 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::{
     check_space,
-    encode::{Front, OverfillProbe, UnitHashes, UnitWriter},
+    encode::{OverfillProbe, UnitHashes, UnitWriter},
     reader::{Span, read_weights},
-    schedule::{Step, source_bytes},
+    schedule::Step,
     survey::{Survey, SurveyedUnit},
-    verify::UnitCheck,
+    unit_check::{UnitCheck, wrong_bytes},
+    verify::Verification,
 };
 use crate::{
     budget::{Budget, PIECE_WEIGHTS},
@@ -35,7 +36,7 @@ pub struct Work<'a> {
     pool: &'a ThreadPool,
     kernel: Kernel,
     spans: Receiver<Result<Span>>,
-    give_back: Sender<Vec<u8>>,
+    give_back: Sender<Span>,
     /// The one span of a unit that was surveyed and is encoded next.
     kept: Option<Span>,
     /// Known from the start for a self-describing file, after the last survey for an official one.
@@ -56,7 +57,7 @@ impl<'a> Work<'a> {
         file: &'a PartialFile,
         pool: &'a ThreadPool,
         manifest: Option<&Manifest>,
-        (spans, give_back): (Receiver<Result<Span>>, Sender<Vec<u8>>),
+        (spans, give_back): (Receiver<Result<Span>>, Sender<Span>),
     ) -> Self {
         Self {
             plan,
@@ -109,7 +110,7 @@ impl<'a> Work<'a> {
 
     /// Hands a buffer back to the reader, which may have ended.
     fn release(&self, span: Span) {
-        let _ = self.give_back.send(span.bytes);
+        let _ = self.give_back.send(span);
     }
 
     fn survey(&mut self, index: usize, keep: bool) -> Result<()> {
@@ -126,12 +127,12 @@ impl<'a> Work<'a> {
         while counted < unit.weights {
             let span = self.next_span()?;
             self.pool
-                .install(|| survey.count(self.kernel, plan, unit, &span.bytes))?;
-            counted += span.bytes.len() as u64 / 2;
+                .install(|| survey.count(self.kernel, plan, unit, &span))?;
+            counted += span.len() as u64 / 2;
             if keep {
                 self.kept = Some(span);
             } else {
-                self.progress.add_in(span.bytes.len() as u64);
+                self.progress.skip_stages(span.len() as u64);
                 self.release(span);
             }
         }
@@ -154,7 +155,7 @@ impl<'a> Work<'a> {
             self.progress.check_cancelled()?;
             let weights = PIECE_WEIGHTS.min(self.plan.units[index].weights - start.weight);
             let weights = if let Some(kept) = &self.kept {
-                &kept.bytes[start.weight as usize * 2..][..weights as usize * 2]
+                &kept[start.weight as usize * 2..][..weights as usize * 2]
             } else {
                 read_weights(self.plan, index, start.weight, weights, &mut bytes)?;
                 &bytes
@@ -188,6 +189,7 @@ impl<'a> Work<'a> {
         let read = |buffer: &mut [u8], offset: u64| file.read(buffer, offset);
         let check = UnitCheck {
             read: &read,
+            progress: self.progress,
             plan,
             unit,
             place,
@@ -201,14 +203,13 @@ impl<'a> Work<'a> {
         let mut encoded = 0;
         while encoded < unit.weights {
             let span = self.kept.take().map_or_else(|| self.next_span(), Ok)?;
-            let front = writer.span(self.pool, self.kernel, &mut self.pieces, &span.bytes)?;
+            let front = writer.span(self.pool, self.kernel, &mut self.pieces, &span)?;
             if let Some(verification) = &mut verification {
                 self.progress.check_cancelled()?;
                 self.pool
-                    .install(|| verification.span(&span.bytes, encoded, front))?;
+                    .install(|| verification.span(&span, encoded, front))?;
             }
-            encoded += span.bytes.len() as u64 / 2;
-            self.progress.add_in(span.bytes.len() as u64);
+            encoded += span.len() as u64 / 2;
             self.release(span);
         }
         self.unit_hashes[index] = writer.finish()?;
@@ -246,15 +247,15 @@ impl<'a> Work<'a> {
         let mut left = copied.bytes;
         while left > 0 {
             let span = self.next_span()?;
-            self.file.write(&span.bytes, offset)?;
+            self.file.write(&span, offset)?;
             if self.plan.options.verify == Verify::Full {
-                self.compare(&span.bytes, offset, &copied.name)?;
+                self.compare(&span, offset, &copied.name)?;
             }
-            hasher.update(&span.bytes);
-            let length = span.bytes.len() as u64;
+            hasher.update(&span);
+            let length = span.len() as u64;
             (offset, left) = (offset + length, left.saturating_sub(length));
             self.progress.add_out(length);
-            self.progress.add_in(source_bytes(self.plan, &span.load));
+            self.progress.skip_stages(length);
             self.release(span);
         }
         self.passthrough_hashes[tensor] = hasher.digest();
@@ -274,10 +275,8 @@ impl<'a> Work<'a> {
                     .zip(expected)
                     .position(|(a, b)| a != b)
                     .unwrap_or(0) as u64;
-                let error = Error::new(
-                    Code::Verify,
-                    "the copied bytes read back are not those written",
-                );
+                let message = "the copied bytes read back are not those written";
+                let error = wrong_bytes(self.plan, message);
                 return Err(error.in_tensor(tensor).at_index(start + differs));
             }
         }
@@ -286,62 +285,11 @@ impl<'a> Work<'a> {
 }
 
 /// The `split_positions` tensor: cumulative sizes of the members without the last, I64.
-fn split_positions(unit: &UnitPlan) -> Vec<u8> {
+pub fn split_positions(unit: &UnitPlan) -> Vec<u8> {
     let mut sum = 0;
     let sums = unit.members[..unit.members.len() - 1].iter().map(|member| {
         sum += member.weights;
         sum
     });
     sums.flat_map(u64::to_le_bytes).collect()
-}
-
-/// Verification of a unit span by span. A kernel chunk that straddles two spans is checked with the second.
-struct Verification<'a> {
-    check: UnitCheck<'a>,
-    tables: df11_codec::DecodeTables,
-    checked: u64,
-    /// Weights of the first unchecked kernel chunk that earlier spans held.
-    carry: Vec<u8>,
-    carry_start: u64,
-}
-
-impl<'a> Verification<'a> {
-    fn new(check: UnitCheck<'a>) -> Result<Self> {
-        let tables = check.tables()?;
-        Ok(Self {
-            check,
-            tables,
-            checked: 0,
-            carry: Vec::new(),
-            carry_start: 0,
-        })
-    }
-
-    /// Checks what has become complete with `span`, the weights from `start` on.
-    fn span(&mut self, span: &[u8], start: u64, front: Front) -> Result<()> {
-        if !self.carry.is_empty() && front.chunks > self.checked {
-            // Behind the straddling chunk everything lies in this span; a chunk has at most 32,768 weights.
-            let head = span.len().min(df11_codec::limits::CHUNK_BITS as usize * 2);
-            self.carry.extend_from_slice(&span[..head]);
-            self.check.chunks(
-                &self.tables,
-                self.checked,
-                self.checked + 1,
-                &self.carry,
-                self.carry_start,
-            )?;
-            self.checked += 1;
-            self.carry.clear();
-        }
-        self.check
-            .chunks(&self.tables, self.checked, front.chunks, span, start)?;
-        self.checked = front.chunks;
-        if self.carry.is_empty() {
-            self.carry_start = front.weight;
-        }
-        let fresh = self.carry_start.max(start) - start;
-        self.carry
-            .extend_from_slice(&span[(fresh as usize * 2).min(span.len())..]);
-        Ok(())
-    }
 }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use same_file::is_same_file;
+
 use crate::{
     error::{Code, Error, Result},
     options::IfExists,
@@ -10,7 +12,8 @@ use crate::{
 /// The target of a compression of `source`, with the rule for existing files applied as far as a name decides it.
 ///
 /// # Errors
-/// `E_TARGET_IS_SOURCE`, `E_TARGET_EXISTS` under [`IfExists::Error`], `E_WRITE` where the folder is missing.
+/// `E_TARGET_IS_SOURCE`, `E_TARGET_EXISTS` under [`IfExists::Error`] and for a folder, `E_WRITE` where the folder is missing,
+/// `E_OPTION` where the target has no name.
 pub fn choose(source: &Path, target: Option<&Path>, if_exists: IfExists) -> Result<PathBuf> {
     let target = target.map_or_else(|| beside(source), Path::to_path_buf);
     let folder = folder_of(&target);
@@ -19,7 +22,15 @@ pub fn choose(source: &Path, target: Option<&Path>, if_exists: IfExists) -> Resu
             .hint("Create it or choose another.")
             .at_path(&folder));
     }
-    if same_file(source, &target) {
+    if target.is_dir() {
+        return Err(Error::new(Code::TargetExists, "the target is a folder")
+            .hint("Name a file in it.")
+            .at_path(&target));
+    }
+    if target.file_name().is_none() {
+        return Err(Error::new(Code::Option, "the target has no name").hint("Name a file."));
+    }
+    if is_same_file(source, &target).unwrap_or(false) {
         return Err(
             Error::new(Code::TargetIsSource, "the target is the source itself")
                 .hint("Choose another name.")
@@ -62,17 +73,12 @@ fn stem(path: &Path) -> String {
         .into_owned()
 }
 
-fn same_file(source: &Path, target: &Path) -> bool {
-    match (source.canonicalize(), target.canonicalize()) {
-        (Ok(source), Ok(target)) => source == target,
-        _ => false,
-    }
-}
-
 fn first_free(target: &Path) -> PathBuf {
-    let extension = target.extension().unwrap_or_default().to_string_lossy();
+    let extension = target.extension().map_or(String::new(), |extension| {
+        format!(".{}", extension.to_string_lossy())
+    });
     let numbered = (2_u32..)
-        .map(|number| target.with_file_name(format!("{}-{number}.{extension}", stem(target))));
+        .map(|number| target.with_file_name(format!("{}-{number}{extension}", stem(target))));
     std::iter::once(target.to_path_buf())
         .chain(numbered)
         .find(|path| !path.exists())

@@ -1,0 +1,10 @@
+//! Tests of the `df11` program as its users see it.
+
+// Helpers fail as the tests do that call them.
+#![allow(clippy::panic, clippy::unwrap_used)]
+
+mod common;
+mod exit_codes;
+mod killed;
+mod output;
+mod sizes;

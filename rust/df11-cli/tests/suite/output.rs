@@ -1,0 +1,111 @@
+//! Data on standard output, everything else on standard error.
+
+use std::{fs, io::Read, process::Stdio};
+
+use crate::common::{World, code, errors, json};
+
+#[test]
+fn json_has_a_schema() {
+    let world = World::new(1000);
+    let mut plan = json(&world.run(&["inspect", "model.safetensors", "--json"]));
+    assert_eq!(plan["schema"], "df11.plan/1");
+    assert_eq!(
+        (&plan["architecture"], plan["units"][0]["weights"].as_u64()),
+        (&"Toy".into(), Some(1000))
+    );
+    let mut dry = json(&world.compress(&["--dry-run", "--json"]));
+    // Other programs write to the disk meanwhile.
+    (plan["free_bytes"], dry["free_bytes"]) = (0.into(), 0.into());
+    assert_eq!(dry, plan);
+    let report = world.compress(&["--json"]);
+    assert_eq!(json(&report)["schema"], "df11.report/1");
+    assert_eq!(json(&report)["target"], "model-DF11.safetensors");
+    assert_eq!(errors(&report), "");
+    fs::write(world.target(), "somebody's file").unwrap();
+    let error = json(&world.compress(&["--json"]));
+    assert_eq!(error["schema"], "df11.error/1");
+    for field in ["code", "message", "hint", "path"] {
+        assert!(
+            !error["error"][field].as_str().unwrap().is_empty(),
+            "{field}"
+        );
+    }
+    assert!(
+        json(&world.run(&["architectures", "--json"]))
+            .as_array()
+            .unwrap()
+            .len()
+            > 19
+    );
+}
+
+#[test]
+fn an_error_names_its_place() {
+    let mut weights = [0x80, 0x3F].repeat(50);
+    weights[21] = 0x7F;
+    let world = World::of(&[("one.0.weight", "BF16", weights)]);
+    let error = &json(&world.compress(&["--json"]))["error"];
+    assert_eq!(
+        (&error["unit"], &error["tensor"], &error["index"]),
+        (&"one.0".into(), &"one.0.weight".into(), &10.into())
+    );
+    assert_eq!(error["path"], "model.safetensors");
+}
+
+#[test]
+fn no_escape_codes_off_a_terminal() {
+    let world = World::new(300_000);
+    let runs: [&[&str]; 7] = [
+        &["compress", "model.safetensors", "--max-rate", "0.5"],
+        &["compress", "model.safetensors"],
+        &["inspect", "model.safetensors"],
+        &["architectures", "--check"],
+        &["inspect", "missing.safetensors"],
+        &["inspect", "--wrong"],
+        &["--help"],
+    ];
+    for args in runs {
+        let output = world.run(args);
+        assert!(!output.stdout.contains(&0x1B), "{args:?}");
+        assert!(
+            !output.stderr.contains(&0x1B) && !output.stderr.contains(&b'\r'),
+            "{args:?}: {}",
+            errors(&output)
+        );
+        assert!(!output.stdout.is_empty() || code(&output) != 0, "{args:?}");
+    }
+}
+
+#[test]
+fn a_dry_run_writes_nothing() {
+    let world = World::new(1000);
+    let before = fs::metadata(world.source()).unwrap().modified().unwrap();
+    let output = world.compress(&["--dry-run"]);
+    assert_eq!(code(&output), 0);
+    assert!(String::from_utf8_lossy(&output.stdout).contains("model-DF11.safetensors"));
+    world.assert_clean();
+    assert_eq!(
+        fs::metadata(world.source()).unwrap().modified().unwrap(),
+        before
+    );
+}
+
+#[test]
+fn a_closed_pipe_is_no_fault() {
+    let world = World::new(1000);
+    let mut child = world
+        .command(&["architectures"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let mut text = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut text)
+        .unwrap();
+    assert_eq!((child.wait().unwrap().code(), text.as_str()), (Some(0), ""));
+}

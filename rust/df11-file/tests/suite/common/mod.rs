@@ -1,0 +1,14 @@
+//! What the tests share.
+
+pub mod checkpoint;
+pub mod expected;
+pub mod mount;
+pub mod result;
+pub mod weights;
+pub mod world;
+
+/// Says, past the capture of the test harness, that a test did not run.
+pub fn skip(reason: &str) {
+    use std::io::Write;
+    let _ = writeln!(std::io::stderr(), "SKIP {reason}");
+}

@@ -1,0 +1,18 @@
+//! Tests of the crate from outside, in one program: it links once.
+
+// Helpers fail as the tests do that call them.
+#![allow(clippy::panic, clippy::unwrap_used)]
+
+mod budget_progress;
+mod common;
+mod header_breaches;
+mod header_reference;
+mod interruptions;
+mod partial_files;
+mod self_description;
+mod skips;
+mod source_files;
+mod streaming;
+mod targets;
+mod unit_kinds;
+mod verification;

@@ -1,0 +1,121 @@
+//! The partial file: marked, locked, replaced only where it is ours, and gone at the end.
+
+use std::fs;
+
+use crate::common::{
+    checkpoint::Tensor,
+    weights,
+    world::{World, wait_for_half},
+};
+use df11_file::{Code, Options, Status};
+
+const MARKER: &[u8] = b"DF11-PARTIAL/1\r\n";
+
+/// Reads for about two seconds.
+fn braked(world: &World) -> Options {
+    Options {
+        max_rate: Some(4_000_000),
+        ..world.options()
+    }
+}
+
+fn world() -> World {
+    World::new(vec![
+        Tensor::bf16("one.0.weight", weights::realistic(1, 2_000_000)),
+        Tensor::bf16("one.1.weight", weights::realistic(2, 2_000_000)),
+    ])
+}
+
+#[test]
+fn one_of_ours_is_replaced_and_said() {
+    let world = World::mixed(1);
+    let fresh = world.result(world.options());
+    for left in [MARKER.to_vec(), [MARKER, &vec![0xAB; 3_000_000]].concat()] {
+        fs::write(world.partial(), left).unwrap();
+        let report = world.run(world.options()).unwrap();
+        let note = "a partial file left by an interrupted run was replaced".to_owned();
+        assert!(report.notes.contains(&note), "{:?}", report.notes);
+        assert!(
+            fs::read(world.target()).unwrap() == fresh,
+            "bytes of the old partial file are left"
+        );
+        fs::remove_file(world.target()).unwrap();
+    }
+    world.assert_clean();
+}
+
+#[test]
+fn any_other_is_left_alone() {
+    let world = World::mixed(1);
+    let other = [
+        b"DF11-PARTIAL/2\r\n".to_vec(),
+        Vec::new(),
+        MARKER[..15].to_vec(),
+        vec![b'x'; 100],
+    ];
+    for content in other {
+        fs::write(world.partial(), &content).unwrap();
+        let error = world.run(world.options()).unwrap_err();
+        assert_eq!(error.code, Code::PartialForeign);
+        assert_eq!(error.path, Some(world.partial()));
+        assert_eq!(fs::read(world.partial()).unwrap(), content);
+        assert!(!world.target().exists());
+    }
+}
+
+#[test]
+fn it_is_marked_from_its_first_byte_to_its_last() {
+    let world = world();
+    let job = world.start(braked(&world));
+    wait_for_half(&job);
+    assert!(fs::read(world.partial()).unwrap().starts_with(MARKER));
+    assert!(!world.target().exists());
+    job.cancel();
+    assert_eq!(job.result().unwrap_err().code, Code::Cancelled);
+    world.assert_clean();
+}
+
+#[test]
+fn two_runs_at_once() {
+    let world = world();
+    let first = world.start(braked(&world));
+    wait_for_half(&first);
+    let error = world.run(world.options()).unwrap_err();
+    assert_eq!(
+        (error.code, error.path),
+        (Code::TargetBusy, Some(world.target()))
+    );
+    assert!(
+        world.partial().exists(),
+        "the second run took the first one's file away"
+    );
+    assert_eq!(first.result().unwrap().status, Status::Done);
+    assert!(!world.partial().exists());
+}
+
+/// Whatever the moment at which runs meet, one succeeds at least, and no file is left that would stop the next run.
+#[test]
+fn many_runs_at_once() {
+    let world = World::of_unit(weights::realistic(1, 50));
+    for _ in 0..60 {
+        let jobs: Vec<_> = (0..4).map(|_| world.start(world.options())).collect();
+        let outcomes: Vec<_> = jobs.iter().map(df11_file::Job::result).collect();
+        assert!(outcomes.iter().any(Result::is_ok), "{outcomes:?}");
+        for error in outcomes.iter().filter_map(|outcome| outcome.as_ref().err()) {
+            let expected = [
+                Code::TargetBusy,
+                Code::TargetExists,
+                Code::PartialForeign,
+                Code::Write,
+            ];
+            assert!(expected.contains(&error.code), "{error}");
+        }
+        assert_eq!(world.files().len(), 3, "{:?}", world.files());
+        assert_eq!(
+            world.run(world.options()).unwrap().status,
+            Status::AlreadyDone
+        );
+        fs::remove_file(world.target()).unwrap();
+    }
+    world.assert_clean();
+}

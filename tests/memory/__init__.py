@@ -1,0 +1,1 @@
+"""Memory is a promise: how much the program takes, whatever the model."""

@@ -1,0 +1,67 @@
+"""Checkpoints of any size from one piece of data, for an architecture of their own."""
+
+import json
+import os
+import struct
+from pathlib import Path
+
+import numpy as np
+
+from support.tensors import bf16
+
+# Weights of the piece that is written over and over.
+PIECE = 64 << 20
+# Weights of the largest unit: as large as those of the largest published models.
+LARGEST = 340_000_000
+# Units that fit a span of 256 MiB, each larger than the one before: a buffer must not grow beyond what it needs.
+GROWING = (10_000_000, 24_000_000, 35_000_000, 50_000_000)
+
+ARCHITECTURE = """
+schema = 1
+id = "Toy"
+name = "a toy"
+source = "made up for tests"
+
+[loader]
+node = "ToyLoader"
+pack = "toys"
+url = "https://example.org"
+
+[detect]
+all = ["unit.0.weight"]
+
+[[units]]
+pattern = 'unit\\.\\d+'
+attributes = []
+"""
+
+
+def make_piece(folder: Path) -> Path:
+    """A file of PIECE weights with the distribution of trained ones."""
+    random = np.random.default_rng(0)
+    path = folder / "piece.bin"
+    with path.open("wb") as file:
+        for _ in range(16):
+            file.write(bf16(random.standard_normal(PIECE // 16, np.float32) * 0.02).tobytes())
+    return path
+
+
+def write_source(path: Path, piece: Path, total_bytes: int) -> None:
+    """A checkpoint of about `total_bytes`: growing units, the largest, units of one piece, a tensor of the rest."""
+    sizes = [*GROWING, LARGEST]
+    rest = total_bytes // 2 - sum(sizes)
+    sizes += [PIECE] * (rest // PIECE)
+    names = {f"unit.{index}.weight": size for index, size in enumerate(sizes)}
+    names["plain"] = rest % PIECE
+    header, offset = {}, 0
+    for name, size in names.items():
+        header[name] = {"dtype": "BF16", "shape": [size], "data_offsets": [offset, offset + 2 * size]}
+        offset += 2 * size
+    text = json.dumps(header).encode()
+    with path.open("wb") as file, piece.open("rb") as data:
+        file.write(struct.pack("<Q", len(text)) + text)
+        file.flush()
+        while offset:
+            # The kernel copies: quicker than through this program, and it leaves its memory alone.
+            copied = os.copy_file_range(data.fileno(), file.fileno(), min(offset, 2 * PIECE), 0)
+            offset -= copied

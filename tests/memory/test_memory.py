@@ -1,0 +1,159 @@
+"""Peak memory of `df11 compress` under real limits.
+
+The peak is VmHWM, the most resident memory that the process ever had, read from /proc while it runs. Under
+RLIMIT_DATA the process cannot even ask for more private memory; in a memory cgroup (version 1) the page cache counts
+too, so surviving there is the proof.
+"""
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from .sources import ARCHITECTURE, LARGEST, make_piece, write_source
+
+MIB = 1 << 20
+LIMIT = 256 * MIB
+GB = 1_000_000_000
+CGROUPS = Path("/sys/fs/cgroup/memory")
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run: its report, and its peak resident memory in bytes."""
+
+    report: dict
+    peak: int
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Compresses a source of the folder, then removes the result."""
+
+    df11: Path
+    folder: Path
+
+    @property
+    def target(self) -> Path:
+        return self.folder / "result.safetensors"
+
+    def start(self, source: Path, *options: str, prepare: Callable[[], None] | None = None) -> subprocess.Popen[str]:
+        command = [self.df11, "compress", source, "-o", self.target, "--json", "--architectures", self.folder, *options]
+        text = [str(part) for part in command]
+        return subprocess.Popen(text, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=prepare)
+
+    def run(self, source: Path, *options: str, prepare: Callable[[], None] | None = None) -> Run:
+        process = self.start(source, *options, prepare=prepare)
+        peak = 0
+        try:
+            while process.poll() is None:
+                peak = max(peak, high_water(process.pid))
+                time.sleep(0.02)
+            output, errors = process.communicate()
+        finally:
+            process.kill()
+            self.target.unlink(missing_ok=True)
+        assert process.returncode == 0, (process.returncode, errors)
+        return Run(json.loads(output), peak)
+
+
+def high_water(pid: int) -> int:
+    """VmHWM of a process in bytes; 0 where it has ended."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), 0)
+
+
+def limit_data(limit: int = LIMIT) -> None:
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+
+@pytest.fixture(scope="module")
+def bench(df11: Path, scratch_root: Path) -> Iterator[Bench]:
+    folder = scratch_root / "memory"
+    folder.mkdir()
+    (folder / "toy.toml").write_text(ARCHITECTURE)
+    make_piece(folder)
+    yield Bench(df11, folder)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def four_gb(bench: Bench) -> Path:
+    path = bench.folder / "4.safetensors"
+    write_source(path, bench.folder / "piece.bin", 4 * GB)
+    return path
+
+
+@pytest.fixture(scope="module")
+def limited(bench: Bench, four_gb: Path) -> Run:
+    """The 4 GB source under 256 MiB."""
+    return bench.run(four_gb, "--max-memory", "256MiB", prepare=limit_data)
+
+
+def test_a_limit_on_data(limited: Run) -> None:
+    print(f"VmHWM {limited.peak / MIB:.1f} MiB of 256 MiB, {limited.report['seconds']:.1f} s")
+    assert limited.report["memory_budget"] == LIMIT
+    assert max(unit["weights"] for unit in limited.report["units"]) == LARGEST
+    assert 64 * MIB < limited.peak <= LIMIT
+
+
+def test_less_memory_than_promised_is_an_error_and_no_crash(bench: Bench, four_gb: Path) -> None:
+    process = bench.start(four_gb, "--max-memory", "256MiB", prepare=lambda: limit_data(150 * MIB))
+    output, errors = process.communicate()
+    assert process.returncode == 5, (process.returncode, errors)
+    assert json.loads(output)["error"]["code"] == "E_NO_MEMORY"
+    assert not list(bench.folder.glob("result*"))
+
+
+def test_peaks_do_not_depend_on_the_size(bench: Bench, limited: Run) -> None:
+    peaks = {4: limited.peak}
+    for size in (1, 2):
+        source = bench.folder / f"{size}.safetensors"
+        write_source(source, bench.folder / "piece.bin", size * GB)
+        peaks[size] = bench.run(source, "--max-memory", "256MiB", prepare=limit_data).peak
+        source.unlink()
+    print("VmHWM by GB:", {size: f"{peak / MIB:.1f} MiB" for size, peak in peaks.items()})
+    assert max(peaks.values()) - min(peaks.values()) <= 8 * MIB
+
+
+def test_the_default_budget(bench: Bench, four_gb: Path) -> None:
+    run = bench.run(four_gb)
+    print(f"VmHWM {run.peak / MIB:.1f} MiB of {run.report['memory_budget'] / MIB:.1f} MiB")
+    assert run.peak <= run.report["memory_budget"]
+
+
+@pytest.fixture
+def cgroup() -> Iterator[Path]:
+    """A memory cgroup of 256 MiB."""
+    group = CGROUPS / f"df11-test-{os.getpid()}"
+    try:
+        group.mkdir()
+        (group / "memory.limit_in_bytes").write_text(str(LIMIT))
+    except OSError as error:
+        pytest.skip(f"no memory cgroup (version 1) can be made: {error}")
+    yield group
+    group.rmdir()
+
+
+def test_a_memory_cgroup(bench: Bench, four_gb: Path, cgroup: Path) -> None:
+    def enter() -> None:
+        (cgroup / "cgroup.procs").write_text(str(os.getpid()))
+
+    run = bench.run(four_gb, "--max-memory", "256MiB", prepare=enter)
+    failures = int((cgroup / "memory.failcnt").read_text())
+    print(f"VmHWM {run.peak / MIB:.1f} MiB; the kernel had to take page cache back {failures} times")
+    assert run.peak <= LIMIT
+    # The limit was felt: without it, the page cache alone would have grown beyond.
+    assert failures > 0
