@@ -18,7 +18,7 @@ test: envs ## run every test
 	$(MAKE) test-python
 
 test-rust: ## run the tests of the Rust crates
-	cargo nextest --version >/dev/null 2>&1 && cargo nextest run --release || cargo test --release
+	if cargo nextest --version >/dev/null 2>&1; then cargo nextest run; else cargo test; fi
 
 test-python: build ## run the Python tests: nodes, official encoder, real servers
 	$(ENV)/pytest tests

@@ -4,7 +4,7 @@ import logging
 
 from .comfy_node import native
 from .comfy_node.nodes.compress import DFloat11Compress
-from .comfy_node.nodes.naming import title
+from .comfy_node.service.naming import title
 
 NODE_CLASS_MAPPINGS = {"DFloat11Compress": DFloat11Compress}
 NODE_DISPLAY_NAME_MAPPINGS = {"DFloat11Compress": title("DFloat11 Compress")}

@@ -10,7 +10,7 @@ from ..host.monitor import Monitor
 from ..host.registry import has_node
 from ..service import architectures, compress, sources
 from ..service.ledger import Ledger
-from .naming import description
+from ..service.naming import description
 
 _ledger = Ledger()
 

@@ -96,7 +96,8 @@ def run(request: Request, folders: Folders, monitor: Monitor, has_node: Callable
     monitor.show(total, total)
     monitor.say(report.summary(outcome))
     name = placement.listed_name(folders, target)
-    return Result(name, report.text(outcome, name, [place.note] if place.note else [], has_node), target)
+    remarks = [remark for remark in (place.note, placement.shadowing(folders, target)) if remark]
+    return Result(name, report.text(outcome, name, remarks, has_node), target)
 
 
 def watch(job: Job, monitor: Monitor, clock: Callable[[], float] = time.monotonic) -> None:

@@ -34,13 +34,19 @@ def place(folders: Folders, source: Source, file_name: str, if_exists: str) -> P
             break
     else:
         raise NodeError(f"No folder for the result can be written: {', '.join(candidates)}. Allow one of them.")
-    name = listed_name(folders, target)
-    found = folders.path(DIFFUSION_MODELS, name)
-    if found is not None and not _same(found, target):
-        raise NodeError(f"A loader would read {found} under the name {name!r}. Give another output name.")
+    other = shadowing(folders, target)
+    if other:
+        raise NodeError(f"{other} Give another output name.")
     if folder == candidates[0]:
         return Placement(target, "")
     return Placement(target, f"{candidates[0]} cannot be written, so the file is in {folder}, which loaders list too.")
+
+
+def shadowing(folders: Folders, target: str) -> str:
+    """A sentence about another file that a loader finds under the target's name; empty if there is none."""
+    name = listed_name(folders, target)
+    found = folders.path(DIFFUSION_MODELS, name)
+    return f"A loader would read {found} under the name {name!r}." if found and not _same(found, target) else ""
 
 
 def listed_name(folders: Folders, path: str) -> str:

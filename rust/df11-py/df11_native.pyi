@@ -21,7 +21,7 @@ class Df11Error(Exception):
     index: int | None
 
 class RefusedError(Df11Error):
-    """The input is not compressed, and nothing was written."""
+    """The input is not compressed, and nothing was left."""
 
 class VerificationError(Df11Error):
     """Written bytes do not decode to the source; the file was not committed."""
@@ -98,7 +98,7 @@ def plan(
     `target` defaults to `<stem>-DF11.safetensors` beside the source. `max_memory` in bytes, `max_rate` in bytes of the source a
     second. `definitions` are folders of architecture files, later ones win over earlier ones and over the built-in ones.
     `low_priority` lets the worker threads give way to the host.
-    Raises RefusedError with every reason that the header shows.
+    Raises RefusedError with every reason that the header shows, or another Df11Error for the request itself.
     """
 
 def start(plan: Plan) -> Job:

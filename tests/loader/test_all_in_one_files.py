@@ -19,6 +19,9 @@ FOREIGN: Tensors = {
     # Begins like the prefix, names a module of the model, and belongs to neither.
     "model.img_in.weight": random_tensor("img_in", "BF16", (24, 20), 0),
     "model_ema.decay": Tensor("F32", np.array(0.5, "<f4")),
+    # A quantised text encoder beside a BF16 model.
+    "text_encoders.clip_l.transformer.proj.weight": Tensor("F8_E4M3", np.arange(24, dtype="|u1").reshape(4, 6)),
+    "text_encoders.clip_l.transformer.proj.scale_weight": Tensor("F32", np.array(0.5, "<f4")),
 }
 
 

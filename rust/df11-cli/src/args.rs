@@ -31,17 +31,23 @@ pub enum Command {
 }
 
 #[derive(clap::Args)]
-pub struct Recognition {
-    /// The model's architecture. `auto` tells it from the tensor names; another must agree with them.
-    #[arg(long, default_value = "auto", value_name = "ID")]
-    pub arch: String,
+pub struct Definitions {
     /// A folder of further architecture files; may be given more than once, later ones win.
     #[arg(
         long = "architectures",
         env = "DF11_ARCHITECTURES",
         value_name = "FOLDER"
     )]
-    pub definitions: Vec<PathBuf>,
+    pub folders: Vec<PathBuf>,
+}
+
+#[derive(clap::Args)]
+pub struct Recognition {
+    /// The model's architecture. `auto` tells it from the tensor names; another must agree with them.
+    #[arg(long, default_value = "auto", value_name = "ID")]
+    pub arch: String,
+    #[command(flatten)]
+    pub definitions: Definitions,
     /// How the header is written: with what is needed to restore the source, or as the official tool does.
     #[arg(long, default_value = HeaderMode::NAMES[0], value_parser = PossibleValuesParser::new(HeaderMode::NAMES))]
     pub header: String,
@@ -89,16 +95,11 @@ pub struct Compress {
 
 #[derive(clap::Args)]
 pub struct Architectures {
-    /// Check every file and say what is wrong with it.
+    /// Only check the files. Every fault of every file is named.
     #[arg(long)]
     pub check: bool,
-    /// A folder of further architecture files; may be given more than once, later ones win.
-    #[arg(
-        long = "architectures",
-        env = "DF11_ARCHITECTURES",
-        value_name = "FOLDER"
-    )]
-    pub definitions: Vec<PathBuf>,
+    #[command(flatten)]
+    pub definitions: Definitions,
 }
 
 impl Recognition {
@@ -108,7 +109,7 @@ impl Recognition {
             architecture: Choice::from(self.arch.as_str()),
             header: self.header.parse()?,
             cast: self.cast.parse()?,
-            definitions: self.definitions.clone(),
+            definitions: self.definitions.folders.clone(),
             ..Options::default()
         })
     }

@@ -62,7 +62,11 @@ pub fn show(report: &PlanReport, as_json: bool) {
 
 /// Lists the architectures. Loading them checks them.
 pub fn architectures(command: &Architectures, as_json: bool) -> Result<()> {
-    let library = Library::load(&command.definitions)?;
+    let library = Library::load(&command.definitions.folders)?;
+    if command.check {
+        output::line("all files are sound");
+        return Ok(());
+    }
     if as_json {
         output::json(&library.summaries());
         return Ok(());
@@ -75,9 +79,6 @@ pub fn architectures(command: &Architectures, as_json: bool) -> Result<()> {
             "{:<20} {:<32} {}{refused}",
             known.id, known.name, known.origin
         ));
-    }
-    if command.check {
-        output::line("all files are sound");
     }
     Ok(())
 }

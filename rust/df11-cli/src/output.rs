@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-use df11_file::Error;
+use df11_file::{Error, error::printable};
 use serde_json::{Value, json};
 
-/// A line of data on standard output.
+/// A line of data on standard output. Names in it come from files, so control characters are escaped.
 pub fn line(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{text}");
+    let _ = writeln!(std::io::stdout(), "{}", printable(text));
 }
 
 /// A line of information on standard error.
@@ -17,7 +17,8 @@ pub fn message(text: &str) {
 
 /// A JSON object on standard output.
 pub fn json(value: &impl serde::Serialize) {
-    line(&serde_json::to_string_pretty(value).unwrap_or_default());
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    let _ = writeln!(std::io::stdout(), "{text}");
 }
 
 /// An error: a sentence on standard error, and with `--json` an object on standard output.

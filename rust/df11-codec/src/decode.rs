@@ -29,7 +29,6 @@ pub struct ChunkRun<'a> {
 
 /// What differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum MismatchKind {
     /// A decoded weight differs from the source.
     Weight {

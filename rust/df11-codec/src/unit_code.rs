@@ -12,7 +12,6 @@ use crate::{
 
 /// Which code a unit got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum CodeKind {
     /// The official tool's code.
     Official,

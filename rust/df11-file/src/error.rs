@@ -10,9 +10,6 @@ macro_rules! codes {
         pub enum Code { $($(#[$doc])* $name,)+ }
 
         impl Code {
-            /// Every code.
-            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
-
             /// The code as users see it.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $text,)+ }
@@ -216,31 +213,51 @@ impl Error {
     }
 }
 
+impl Error {
+    /// Place, message and hint as one line, without the faults that were found with it.
+    fn line(&self) -> String {
+        let path = self
+            .path
+            .as_ref()
+            .map(|path| format!("{}: ", path.display()));
+        let unit = self.unit.as_ref().map(|unit| format!("unit {unit}: "));
+        let tensor = self
+            .tensor
+            .as_ref()
+            .map(|tensor| format!("tensor {tensor}: "));
+        let index = self.index.map(|index| format!("index {index}: "));
+        let place = [path, unit, tensor, index]
+            .into_iter()
+            .flatten()
+            .collect::<String>();
+        let end = if self.message.ends_with(['.', '?', '!']) {
+            ""
+        } else {
+            "."
+        };
+        let gap = if self.hint.is_empty() { "" } else { " " };
+        printable(&format!("{place}{}{end}{gap}{}", self.message, self.hint))
+    }
+}
+
+/// Text with its control characters escaped: names come from files, and must not write to a terminal.
+pub fn printable(text: &str) -> String {
+    let escaped = |c: char| {
+        if c.is_control() {
+            c.escape_default().collect()
+        } else {
+            String::from(c)
+        }
+    };
+    text.chars().map(escaped).collect()
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(path) = &self.path {
-            write!(f, "{}: ", path.display())?;
-        }
-        if let Some(unit) = &self.unit {
-            write!(f, "unit {unit}: ")?;
-        }
-        if let Some(tensor) = &self.tensor {
-            write!(f, "tensor {tensor}: ")?;
-        }
-        if let Some(index) = self.index {
-            write!(f, "index {index}: ")?;
-        }
-        write!(f, "{}", self.message)?;
-        if !self.message.ends_with(['.', '?', '!']) {
-            write!(f, ".")?;
-        }
-        if !self.hint.is_empty() {
-            write!(f, " {}", self.hint)?;
-        }
-        for other in &self.also {
-            write!(f, "\n{other}")?;
-        }
-        Ok(())
+        f.write_str(&self.line())?;
+        self.also
+            .iter()
+            .try_for_each(|other| write!(f, "\n{other}"))
     }
 }
 

@@ -8,7 +8,6 @@ use serde::Serialize;
 use crate::{
     architectures::Loader,
     budget::Budget,
-    pipeline::ReadTotals,
     plan::{Plan, UnitPlan},
 };
 
@@ -44,7 +43,7 @@ pub struct Report {
     pub loader: Option<Loader>,
     /// Header mode.
     pub header: &'static str,
-    /// Verification.
+    /// The verification of this run; `not repeated` where the file was there already.
     pub verify: &'static str,
     /// Size of the source file.
     pub source_bytes: u64,
@@ -101,7 +100,10 @@ impl Report {
             definition: plan.architecture.origin.clone(),
             loader: plan.architecture.loader.clone(),
             header: plan.options.header.as_str(),
-            verify: plan.options.verify.as_str(),
+            verify: match status {
+                Status::Done => plan.options.verify.as_str(),
+                Status::AlreadyDone => "not repeated",
+            },
             source_bytes: plan.source.identity().bytes,
             target_bytes: 0,
             ratio: 0.0,
@@ -114,12 +116,12 @@ impl Report {
         }
     }
 
-    pub(crate) fn take_totals(&mut self, totals: &ReadTotals) {
-        self.bytes_read = totals.bytes;
-        if totals.changed_values > 0 {
+    /// Adds what is known once everything was read.
+    pub(crate) fn take_totals(&mut self, bytes_read: u64, changed_values: u64) {
+        self.bytes_read = bytes_read;
+        if changed_values > 0 {
             self.notes.push(format!(
-                "{} values changed when they were rounded to BF16",
-                totals.changed_values
+                "{changed_values} values changed when they were rounded to BF16"
             ));
         }
         let special = self.units.iter().flat_map(|unit| {
@@ -153,7 +155,7 @@ impl UnitReport {
         let name = match code.kind() {
             CodeKind::Official => "official",
             CodeKind::Flattened { .. } => "flattened",
-            _ => "two-bit",
+            CodeKind::TwoBit { .. } => "two-bit",
         };
         Self {
             name: unit.name.clone(),

@@ -60,6 +60,17 @@ pub fn sync_folder(folder: &Path) {
     }
 }
 
+/// Whether a file has more than one name (hard links).
+pub fn has_other_names(file: &std::fs::Metadata) -> bool {
+    #[cfg(unix)]
+    return std::os::unix::fs::MetadataExt::nlink(file) > 1;
+    #[cfg(not(unix))]
+    {
+        let _ = file;
+        false
+    }
+}
+
 /// Bytes free for this user on the disk of `folder`.
 pub fn free_space(folder: &Path) -> Option<u64> {
     fs4::available_space(folder).ok()

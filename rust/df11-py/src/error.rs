@@ -13,7 +13,7 @@ create_exception!(
     df11_native,
     RefusedError,
     Df11Error,
-    "The input is not compressed, and nothing was written."
+    "The input is not compressed, and nothing was left."
 );
 create_exception!(
     df11_native,

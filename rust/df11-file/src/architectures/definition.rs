@@ -1,5 +1,7 @@
 //! One architecture file. docs/DEFINITIONS.md describes the fields for those who write one.
 
+use std::path::Path;
+
 use regex::Regex;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -131,6 +133,16 @@ pub struct UnitPattern {
     pub attributes: Vec<String>,
 }
 
+impl UnitPattern {
+    fn has_duplicates(&self) -> bool {
+        let mut seen = std::collections::HashSet::new();
+        !self
+            .attributes
+            .iter()
+            .all(|attribute| seen.insert(attribute))
+    }
+}
+
 /// How shapes are found again.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -138,7 +150,36 @@ pub struct ShapeRules {
     /// A bias tells the number of output features.
     pub from_bias: bool,
     /// Further rules, the first that matches counts.
-    pub rules: Vec<toml::Table>,
+    pub rules: Vec<ShapeRecovery>,
+}
+
+/// How one side of a weight's shape is found: it equals `factor` times one side of another tensor.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ShapeRecovery {
+    /// Searched in the weight's name.
+    #[serde(deserialize_with = "pattern")]
+    pub pattern: Regex,
+    /// Which side is found; the other one follows from the number of weights.
+    pub side: Side,
+    /// The other tensor,
+    pub key: Option<String>,
+    /// or the first of these names below the unit that exists.
+    pub in_unit: Option<Vec<String>>,
+    /// Its axis.
+    pub axis: usize,
+    /// The factor.
+    pub factor: u64,
+}
+
+/// A side of a two-dimensional weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Side {
+    /// Rows, output features.
+    Out,
+    /// Columns, input features.
+    In,
 }
 
 impl Architecture {
@@ -148,13 +189,16 @@ impl Architecture {
     /// `E_DEFINITION` with the place of the fault.
     pub fn parse(text: &str, origin: &str) -> Result<Self> {
         let fault = |message: String| {
-            Error::new(
-                Code::Definition,
-                format!("architecture file {origin}: {message}"),
-            )
+            let message = format!("the architecture file is faulty: {message}");
+            Error::new(Code::Definition, message)
+                .hint("docs/DEFINITIONS.md describes the fields.")
+                .at_path(Path::new(origin))
         };
-        let mut architecture: Self =
-            toml::from_str(text).map_err(|error| fault(error.to_string()))?;
+        let mut architecture: Self = toml::from_str(text).map_err(|error| {
+            let before = error.span().and_then(|span| text.get(..span.start));
+            let line = before.unwrap_or_default().matches('\n').count() + 1;
+            fault(format!("line {line}: {}", error.message()))
+        })?;
         origin.clone_into(&mut architecture.origin);
         let complaint = architecture.complaint();
         complaint.map_or(Ok(architecture), |complaint| {
@@ -177,6 +221,13 @@ impl Architecture {
         {
             return Some("it needs either [refused] or [loader] and [[units]]");
         }
+        if self.units.iter().any(UnitPattern::has_duplicates) {
+            return Some("a unit lists an attribute twice");
+        }
+        let one_source = |rule: &ShapeRecovery| rule.key.is_some() != rule.in_unit.is_some();
+        if !self.shapes.rules.iter().all(one_source) {
+            return Some("a shape rule needs either key or in_unit");
+        }
         None
     }
 
@@ -195,7 +246,20 @@ impl Architecture {
 }
 
 fn compile<E: serde::de::Error>(pattern: &str) -> std::result::Result<Regex, E> {
-    Regex::new(pattern).map_err(E::custom)
+    // The library's own message is a drawing of several lines that ends with the reason.
+    let reason = |error: regex::Error| {
+        error
+            .to_string()
+            .lines()
+            .last()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    Regex::new(pattern).map_err(|error| E::custom(format!("pattern {pattern}: {}", reason(error))))
+}
+
+fn pattern<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Regex, D::Error> {
+    compile(&String::deserialize(deserializer)?)
 }
 
 fn patterns<'de, D: Deserializer<'de>>(

@@ -75,39 +75,25 @@ pub struct Library {
 }
 
 impl Library {
-    /// The built-in architectures and those of `folders`, of which later ones win. A missing folder is no error.
+    /// The built-in architectures and those of `folders`, of which later ones win.
     ///
     /// # Errors
-    /// `E_DEFINITION` for a faulty file, `E_READ` for one that cannot be read.
+    /// `E_DEFINITION` for a faulty file, `E_READ` for one that cannot be read; the first with the others attached.
     pub fn load(folders: &[PathBuf]) -> Result<Self> {
         let mut library = Self {
             architectures: Vec::new(),
         };
-        for (name, text) in EMBEDDED {
-            library.add(Architecture::parse(text, &format!("built-in {name}"))?);
+        let mut faults = Vec::new();
+        let built_in = EMBEDDED
+            .iter()
+            .map(|(name, text)| Architecture::parse(text, &format!("built-in {name}")));
+        for read in built_in.chain(folders.iter().flat_map(|folder| read_folder(folder))) {
+            match read {
+                Ok(architecture) => library.add(architecture),
+                Err(fault) => faults.push(fault),
+            }
         }
-        for folder in folders {
-            library.add_folder(folder)?;
-        }
-        Ok(library)
-    }
-
-    fn add_folder(&mut self, folder: &Path) -> Result<()> {
-        let Ok(entries) = std::fs::read_dir(folder) else {
-            return Ok(());
-        };
-        let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
-        paths.retain(|path| {
-            path.extension()
-                .is_some_and(|extension| extension == "toml")
-        });
-        paths.sort();
-        for path in paths {
-            let text =
-                std::fs::read_to_string(&path).map_err(|error| Error::read(&path, &error))?;
-            self.add(Architecture::parse(&text, &path.display().to_string())?);
-        }
-        Ok(())
+        Error::collect(faults).map_or(Ok(library), Err)
     }
 
     fn add(&mut self, architecture: Architecture) {
@@ -208,4 +194,24 @@ impl Library {
         )
         .hint("DF11 files need a loader that knows the model; an architecture file can add one.")
     }
+}
+
+/// The architecture files of a folder, by name.
+fn read_folder(folder: &Path) -> Vec<Result<Architecture>> {
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries.flatten(),
+        Err(error) => return vec![Err(Error::read(folder, &error))],
+    };
+    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+    paths.retain(|path| {
+        path.extension()
+            .is_some_and(|extension| extension == "toml")
+            && path.is_file()
+    });
+    paths.sort();
+    let read = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).map_err(|error| Error::read(path, &error))?;
+        Architecture::parse(&text, &path.display().to_string())
+    };
+    paths.iter().map(read).collect()
 }

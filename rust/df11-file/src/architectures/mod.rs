@@ -4,6 +4,6 @@ mod definition;
 mod detect;
 mod library;
 
-pub use definition::{Architecture, Detect, Loader, Refused, ShapeRule, UnitPattern};
+pub use definition::{Architecture, Loader};
 pub use detect::{Names, strip_prefix};
 pub use library::{Choice, Library, Summary};

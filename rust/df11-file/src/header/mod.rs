@@ -10,6 +10,9 @@ pub use write::{TensorEntry, check_with_reference, official_order, serialize};
 /// Longest header that is read, in bytes; the reference implementation's own limit.
 pub const MAX_HEADER_BYTES: u64 = 100_000_000;
 
+/// The one member of a header that is not a tensor.
+pub const METADATA: &str = "__metadata__";
+
 /// One tensor of a header. Offsets are bytes from the start of the data, behind the header.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorInfo {

@@ -8,11 +8,8 @@ use serde::{
     de::{MapAccess, Visitor},
 };
 
-use super::{Header, TensorInfo};
+use super::{Header, METADATA, TensorInfo};
 use crate::error::{Code, Error, Result};
-
-/// The one member that is not a tensor.
-const METADATA: &str = "__metadata__";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

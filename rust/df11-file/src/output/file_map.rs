@@ -1,10 +1,11 @@
 //! Where each tensor of the result lies.
 
-use df11_codec::{UnitCode, UnitLayout};
+use df11_codec::UnitLayout;
 use safetensors::Dtype;
 
 use crate::{
     header::{TensorEntry, official_order, serialize},
+    options::HeaderMode,
     plan::{Plan, UnitPlan},
 };
 
@@ -25,6 +26,11 @@ pub struct UnitPlace {
     pub split_positions: u64,
 }
 
+/// Number of `split_positions` among a unit's fields by name: the only one of another dtype, known from the plan.
+const SPLIT_POSITIONS: usize = 5;
+/// Fields before this one have a side that only the weights decide.
+const SIGN_MANTISSA: usize = 4;
+
 /// Which tensor of the plan an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Role {
@@ -40,31 +46,41 @@ pub struct FileMap {
     entries: Vec<(TensorEntry, Role)>,
     data_start: u64,
     data_bytes: u64,
-    units: Vec<Option<UnitPlace>>,
+    units: Vec<UnitPlace>,
     passthrough: Vec<u64>,
 }
 
-/// The tensors of a unit with this layout, in the order of their names. An unknown layout gives shapes of zero.
-pub fn unit_tensors(unit: &UnitPlan, layout: Option<&UnitLayout>) -> [TensorEntry; 6] {
+/// Stands for a layout that only the weights decide.
+pub const UNKNOWN: UnitLayout = UnitLayout {
+    weights: 0,
+    bits: 0,
+    lut_rows: 0,
+    encoded_exponent_bytes: 0,
+    chunks: 0,
+    gaps_bytes: 0,
+    position_entries: 0,
+};
+
+/// The tensors of a unit with this layout, in the order of their names.
+pub fn unit_tensors(unit: &UnitPlan, layout: &UnitLayout) -> [TensorEntry; 6] {
     let entry = |field: &str, dtype: Dtype, shape: &[u64]| TensorEntry {
         name: format!("{}.{field}", unit.name),
         dtype,
         shape: shape.to_vec(),
         bytes: shape.iter().product::<u64>() * (dtype.bitsize() / 8) as u64,
     };
-    let sizes = |size: fn(&UnitLayout) -> u64| layout.map_or(0, size);
     [
         entry(
             "encoded_exponent",
             Dtype::U8,
-            &[sizes(|layout| layout.encoded_exponent_bytes)],
+            &[layout.encoded_exponent_bytes],
         ),
-        entry("gaps", Dtype::U8, &[sizes(|layout| layout.gaps_bytes)]),
-        entry("luts", Dtype::U8, &[sizes(|layout| layout.lut_rows), 256]),
+        entry("gaps", Dtype::U8, &[layout.gaps_bytes]),
+        entry("luts", Dtype::U8, &[layout.lut_rows, 256]),
         entry(
             "output_positions",
             Dtype::U8,
-            &[sizes(|layout| layout.position_entries * 4)],
+            &[layout.position_entries * 4],
         ),
         entry("sign_mantissa", Dtype::U8, &[unit.weights]),
         entry(
@@ -75,14 +91,22 @@ pub fn unit_tensors(unit: &UnitPlan, layout: Option<&UnitLayout>) -> [TensorEntr
     ]
 }
 
+/// The `split_positions` tensor: cumulative sizes of the members without the last, I64.
+pub fn split_positions(unit: &UnitPlan) -> Vec<u8> {
+    let mut sum = 0;
+    let sums = unit.members[..unit.members.len() - 1].iter().map(|member| {
+        sum += member.weights;
+        sum
+    });
+    sums.flat_map(u64::to_le_bytes).collect()
+}
+
 impl FileMap {
-    /// The map of a file in the official order, which needs every unit's code.
-    pub fn official(plan: &Plan, codes: &[&UnitCode]) -> Self {
-        let units = plan.units.iter().zip(codes).enumerate();
+    /// The map of a file in the official order, which needs every unit's layout.
+    pub fn official(plan: &Plan, layouts: &[UnitLayout]) -> Self {
+        let units = plan.units.iter().zip(layouts).enumerate();
         let mut entries: Vec<_> = units
-            .flat_map(|(index, (unit, code))| {
-                with_roles(index, unit_tensors(unit, Some(code.layout())))
-            })
+            .flat_map(|(index, (unit, layout))| with_roles(index, unit_tensors(unit, layout)))
             .chain(passthrough(plan))
             .collect();
         entries.sort_by(|(a, _), (b, _)| official_order(a, b));
@@ -98,9 +122,9 @@ impl FileMap {
     /// the header. Units are added as they become known.
     pub fn self_describing(plan: &Plan, header_bytes: u64) -> Self {
         let splits = plan.units.iter().enumerate().flat_map(|(index, unit)| {
-            with_roles(index, unit_tensors(unit, None))
+            with_roles(index, unit_tensors(unit, &UNKNOWN))
                 .into_iter()
-                .skip(5)
+                .skip(SPLIT_POSITIONS)
         });
         let mut entries: Vec<_> = splits.chain(passthrough(plan)).collect();
         entries.sort_by(|(a, _), (b, _)| {
@@ -117,7 +141,7 @@ impl FileMap {
 
     fn new(plan: &Plan, data_start: u64) -> Self {
         let (units, passthrough) = (
-            vec![None; plan.units.len()],
+            vec![UnitPlace::default(); plan.units.len()],
             vec![0; plan.passthrough.len()],
         );
         Self {
@@ -129,17 +153,17 @@ impl FileMap {
         }
     }
 
-    /// Gives unit number `index` its place, where it has none yet.
-    pub fn place_unit(&mut self, plan: &Plan, index: usize, layout: &UnitLayout) -> UnitPlace {
-        // No tensor lies at the start of the file: 0 means not placed yet.
-        if self.units[index].is_none_or(|place| place.encoded_exponent == 0) {
-            let tensors = with_roles(index, unit_tensors(&plan.units[index], Some(layout)));
-            tensors
-                .into_iter()
-                .take(5)
-                .for_each(|(entry, role)| self.push(entry, role));
+    /// Appends the U8 tensors of unit number `index`, whose sizes have become known.
+    pub fn place(&mut self, plan: &Plan, index: usize, layout: &UnitLayout) {
+        let tensors = with_roles(index, unit_tensors(&plan.units[index], layout));
+        for (entry, role) in tensors.into_iter().take(SPLIT_POSITIONS) {
+            self.push(entry, role);
         }
-        self.units[index].unwrap_or_default()
+    }
+
+    /// Where unit number `index` lies, once it was placed.
+    pub fn place_of(&self, index: usize) -> UnitPlace {
+        self.units[index]
     }
 
     fn push(&mut self, entry: TensorEntry, role: Role) {
@@ -148,7 +172,7 @@ impl FileMap {
         match role {
             Role::Passthrough(index) => self.passthrough[index] = offset,
             Role::Unit(index, field) => {
-                let place = self.units[index].get_or_insert_default();
+                let place = &mut self.units[index];
                 *[
                     &mut place.encoded_exponent,
                     &mut place.gaps,
@@ -175,6 +199,26 @@ impl FileMap {
     /// Size of the whole file so far.
     pub fn file_bytes(&self) -> u64 {
         self.data_start + self.data_bytes
+    }
+
+    /// The map of a file whose units' sizes are not known: for its order of tensors.
+    pub fn outline(plan: &Plan) -> Self {
+        if plan.options.header == HeaderMode::Official {
+            return Self::official(plan, &vec![UNKNOWN; plan.units.len()]);
+        }
+        let mut map = Self::self_describing(plan, 0);
+        for index in 0..plan.units.len() {
+            map.place(plan, index, &UNKNOWN);
+        }
+        map
+    }
+
+    /// The tensors in file order, and whether only the weights decide their first side.
+    pub fn outlined(&self) -> impl Iterator<Item = (&TensorEntry, bool)> {
+        let open = |role: &Role| matches!(*role, Role::Unit(_, field) if field < SIGN_MANTISSA);
+        self.entries
+            .iter()
+            .map(move |(entry, role)| (entry, open(role)))
     }
 
     /// The tensors in file order.

@@ -7,9 +7,10 @@ use df11_codec::UnitLayout;
 use flate2::{Compression, write::ZlibEncoder};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::FileMap;
-use crate::{error::Result, header::Header, plan::Plan, source::SourceIdentity};
+use crate::{error::Result, header::Header, options::Verify, plan::Plan, source::SourceIdentity};
 
 /// Value of the key `df11.format`: the name and version of this layout of metadata.
 pub const FORMAT: &str = "df11-self-describing/1";
@@ -41,6 +42,10 @@ pub struct Stamp {
     pub architecture: String,
     /// The cast option.
     pub cast: String,
+    /// The verify option.
+    pub verify: String,
+    /// xxh3 of the name map: which source tensors went where, and in which order.
+    pub names_xxh3: String,
 }
 
 impl Stamp {
@@ -50,7 +55,23 @@ impl Stamp {
             source: plan.source.identity().clone(),
             architecture: plan.architecture.id.clone(),
             cast: plan.options.cast.as_str().to_owned(),
+            verify: plan.options.verify.as_str().to_owned(),
+            names_xxh3: format!("{:016x}", xxh3_64(names(plan).as_bytes())),
         }
+    }
+
+    /// Whether the file of this stamp is what `wanted` asks for. A verified file serves also where no verification was asked for.
+    pub fn serves(&self, wanted: &Self) -> bool {
+        let verified = self.verify == Verify::Full.as_str();
+        let verify = if verified {
+            &wanted.verify
+        } else {
+            &self.verify
+        };
+        Self {
+            verify: verify.clone(),
+            ..self.clone()
+        } == *wanted
     }
 
     /// The stamp in a header, where it is one of ours.
@@ -75,26 +96,6 @@ impl Manifest {
     /// Those of the source.
     pub fn new(plan: &Plan) -> Result<Self> {
         let header = plan.source.header();
-        let name = |tensor: usize| header.tensors[tensor].name.as_str();
-        let units: Vec<_> = plan
-            .units
-            .iter()
-            .map(|unit| {
-                let members: Vec<_> = unit
-                    .members
-                    .iter()
-                    .map(|member| (&member.name, name(member.tensor)))
-                    .collect();
-                (&unit.name, members)
-            })
-            .collect();
-        let passthrough: Vec<_> = plan
-            .passthrough
-            .iter()
-            .map(|tensor| (&tensor.name, name(tensor.tensor)))
-            .collect();
-        let dropped: Vec<_> = plan.dropped.iter().map(|&tensor| name(tensor)).collect();
-        let names = json!({ "prefix": plan.prefix, "units": units, "passthrough": passthrough, "dropped": dropped });
         let stamp = serde_json::to_string(&Stamp::of(plan)).unwrap_or_default();
         let entry = |key: &str, value: String| (format!("{KEY_PREFIX}{key}"), value);
         let mut entries = vec![
@@ -114,7 +115,7 @@ impl Manifest {
                     .into_owned(),
             ),
             entry("source_header", pack(plan.source.header_json())),
-            entry("names", pack(names.to_string().as_bytes())),
+            entry("names", pack(names(plan).as_bytes())),
         ];
         if let Some(bytes) = dropped_bytes(plan)? {
             entries.push(entry("dropped", pack(&bytes)));
@@ -157,7 +158,7 @@ impl Manifest {
     fn longest_header(&self, plan: &Plan) -> u64 {
         let mut map = FileMap::self_describing(plan, 0);
         for (index, unit) in plan.units.iter().enumerate() {
-            map.place_unit(
+            map.place(
                 plan,
                 index,
                 &UnitLayout::new(unit.weights, unit.weights * 32 + 7, 32, 18),
@@ -169,6 +170,32 @@ impl Manifest {
         };
         map.header(&self.metadata(&hashes)).len() as u64
     }
+}
+
+/// The name map as JSON: prefix, units with their members, passthrough and dropped tensors, each by its name here and in the source.
+fn names(plan: &Plan) -> String {
+    let header = plan.source.header();
+    let name = |tensor: usize| header.tensors[tensor].name.as_str();
+    let units: Vec<_> = plan
+        .units
+        .iter()
+        .map(|unit| {
+            let members: Vec<_> = unit
+                .members
+                .iter()
+                .map(|member| (&member.name, name(member.tensor)))
+                .collect();
+            (&unit.name, members)
+        })
+        .collect();
+    let passthrough: Vec<_> = plan
+        .passthrough
+        .iter()
+        .map(|tensor| (&tensor.name, name(tensor.tensor)))
+        .collect();
+    let dropped: Vec<_> = plan.dropped.iter().map(|&tensor| name(tensor)).collect();
+    json!({ "prefix": plan.prefix, "units": units, "passthrough": passthrough, "dropped": dropped })
+        .to_string()
 }
 
 fn pack(bytes: &[u8]) -> String {

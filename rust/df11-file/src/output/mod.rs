@@ -5,6 +5,6 @@ pub mod manifest;
 mod partial;
 mod stream;
 
-pub use file_map::{FileMap, UnitPlace, unit_tensors};
+pub use file_map::{FileMap, UNKNOWN, UnitPlace, split_positions, unit_tensors};
 pub use partial::PartialFile;
 pub use stream::TensorStream;

@@ -41,11 +41,16 @@ impl PartialFile {
         let (file, left) = match options.clone().create_new(true).open(&path) {
             Ok(file) => (file, false),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                // A link leads to a file that has another name: not one of ours, whatever it holds.
+                let found = fs::symlink_metadata(&path).map_err(failed)?;
+                if !found.is_file() || system::has_other_names(&found) {
+                    return Err(foreign(&path));
+                }
                 (options.open(&path).map_err(failed)?, true)
             }
             Err(error) => return Err(failed(error)),
         };
-        // A file system without locks does not stop anyone from compressing. Whoever has locked a file that was created just now will
+        // A new file needs no lock to be ours, and some file systems have none. Whoever has locked a file that was created just now will
         // find no marker in it and let go.
         let locked = if left {
             FileExt::try_lock(&file)
@@ -53,9 +58,14 @@ impl PartialFile {
             FileExt::lock(&file).map_err(fs4::TryLockError::Error)
         };
         // The run that held the lock may have taken the file away, or given it the target's name.
-        let is_here = same_file::Handle::from_path(&path)
-            .and_then(|here| Ok(here == same_file::Handle::from_file(file.try_clone()?)?))
-            .unwrap_or(false);
+        let is_here = is_at(&file, &path);
+        if left && matches!(locked, Err(fs4::TryLockError::Error(_))) {
+            let message =
+                "a run has left this file, or is still writing it; this file system cannot tell";
+            return Err(Error::new(Code::TargetBusy, message)
+                .hint("If no other run is active, delete it.")
+                .at_path(&path));
+        }
         if matches!(locked, Err(fs4::TryLockError::WouldBlock)) || !is_here {
             let message = "another run is writing this file";
             return Err(Error::new(Code::TargetBusy, message)
@@ -65,11 +75,7 @@ impl PartialFile {
         if left {
             let mut start = [0; MARKER.len()];
             if system::read_exact_at(&file, &mut start, 0).is_err() || start != *MARKER {
-                let message =
-                    "this file is in the way, and it is not one that DFloat11 Compress left";
-                return Err(Error::new(Code::PartialForeign, message)
-                    .hint("Rename or delete it.")
-                    .at_path(&path));
+                return Err(foreign(&path));
             }
         }
         let partial = Self {
@@ -124,6 +130,10 @@ impl PartialFile {
     }
 
     fn publish(&self, replace: bool) -> Result<()> {
+        if !is_at(&self.file, &self.path) {
+            let message = "another program took the file away while it was being written";
+            return Err(Error::new(Code::Write, message).at_path(&self.path));
+        }
         if !replace {
             // A hard link, unlike a rename, never overwrites.
             match fs::hard_link(&self.path, &self.target) {
@@ -146,8 +156,24 @@ impl PartialFile {
 
 impl Drop for PartialFile {
     fn drop(&mut self) {
-        if !self.committed {
+        if !self.committed && is_at(&self.file, &self.path) {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Whether `file` is what stands at `path`.
+fn is_at(file: &File, path: &Path) -> bool {
+    let same = || {
+        let here = same_file::Handle::from_path(path)?;
+        Ok::<_, io::Error>(here == same_file::Handle::from_file(file.try_clone()?)?)
+    };
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) && same().unwrap_or(false)
+}
+
+fn foreign(path: &Path) -> Error {
+    let message = "this file is in the way, and it is not one that DFloat11 Compress left";
+    Error::new(Code::PartialForeign, message)
+        .hint("Rename or delete it.")
+        .at_path(path)
 }

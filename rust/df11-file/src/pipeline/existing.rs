@@ -1,14 +1,16 @@
 //! Whether the target already is the result of a plan.
 
+use std::ops::RangeInclusive;
+
 use df11_codec::UnitLayout;
 
-use super::{reader::read_weights, unit_check::UnitCheck, work::split_positions};
+use super::{reader::read_weights, unit_check::UnitCheck};
 use crate::{
     convert::Conversion,
     error::{Code, Result},
     header::{TensorEntry, TensorInfo},
     options::HeaderMode,
-    output::{UnitPlace, manifest::Stamp, unit_tensors},
+    output::{UNKNOWN, UnitPlace, manifest::Stamp, split_positions, unit_tensors},
     plan::{Passthrough, Plan},
     progress::Progress,
     source::Source,
@@ -16,6 +18,8 @@ use crate::{
 
 /// Kernel chunks of a unit that are compared, besides its first and last.
 const SAMPLES: u64 = 4;
+/// One to 17 decode tables, and the row of code lengths.
+const LUT_ROWS: RangeInclusive<u64> = 2..=18;
 /// Bytes of a passthrough tensor that are compared at a time.
 const COMPARE_BYTES: u64 = 1 << 20;
 
@@ -32,7 +36,7 @@ pub fn is_result(plan: &Plan, progress: &Progress) -> Result<bool> {
         return Ok(false);
     };
     if plan.options.header == HeaderMode::SelfDescribing {
-        return Ok(Stamp::read(target.header()) == Some(Stamp::of(plan)));
+        return Ok(Stamp::read(target.header()).is_some_and(|found| found.serves(&Stamp::of(plan))));
     }
     if !target.header().metadata.is_empty() {
         return Ok(false);
@@ -68,7 +72,7 @@ fn matching_units(plan: &Plan, target: &Source) -> Option<Vec<(UnitPlace, UnitLa
     plan.units
         .iter()
         .map(|unit| {
-            let tensors = unit_tensors(unit, None).map(|expected| find(target, &expected.name));
+            let tensors = unit_tensors(unit, &UNKNOWN).map(|expected| find(target, &expected.name));
             let [
                 Some(bits),
                 Some(gaps),
@@ -89,11 +93,12 @@ fn matching_units(plan: &Plan, target: &Source) -> Option<Vec<(UnitPlace, UnitLa
                 gaps_bytes: gaps.bytes(),
                 position_entries: positions.bytes() / 4,
             };
-            let fits = unit_tensors(unit, Some(&layout))
+            let fits = unit_tensors(unit, &layout)
                 .iter()
                 .zip([bits, gaps, luts, positions, sign_mantissa, split])
                 .all(|(a, b)| same_shape(a, b))
                 && layout.chunks > 0
+                && LUT_ROWS.contains(&layout.lut_rows)
                 && layout.gaps_bytes == layout.chunks * df11_codec::limits::GAP_BYTES_PER_CHUNK
                 && (layout.chunks..=layout.chunks + 1).contains(&layout.position_entries);
             let at = |tensor: &TensorInfo| tensor.start;

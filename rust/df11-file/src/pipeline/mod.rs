@@ -2,6 +2,7 @@
 
 mod encode;
 mod existing;
+mod flush;
 mod reader;
 mod schedule;
 mod survey;
@@ -27,9 +28,8 @@ use crate::{
     report::{Report, Status},
     system,
 };
-pub use reader::ReadTotals;
-use reader::Reader;
-use work::Work;
+use reader::{ReadTotals, Reader};
+use work::{Channels, Work};
 
 /// Buffers between reader and pool: one being filled, one in work.
 const SPANS: usize = 2;
@@ -118,6 +118,7 @@ fn write(
         let _ = give_back.send(buffer);
     }
     let reader = Reader::new(plan, progress);
+    let (flush, flush_requests) = flush::channel();
     let (map, hashes, totals) = thread::scope(|scope| {
         let low_priority = plan.options.low_priority;
         let reading = scope.spawn(move || {
@@ -126,6 +127,7 @@ fn write(
             }
             reader.run(&loads, &free, &filled)
         });
+        let flushing = scope.spawn(move || flush::flush_on_request(file, &flush_requests));
         let mut work = Work::new(
             plan,
             progress,
@@ -133,7 +135,11 @@ fn write(
             file,
             pool,
             manifest.as_ref(),
-            (spans, give_back),
+            Channels {
+                spans,
+                give_back,
+                flush,
+            },
         );
         let done = steps
             .iter()
@@ -146,11 +152,15 @@ fn write(
         let totals = reading
             .join()
             .map_err(|_| Error::new(Code::Internal, "the reading thread stopped"))?;
-        done.map(|(map, hashes)| (map, hashes, totals))
+        let flushed = flushing
+            .join()
+            .map_err(|_| Error::new(Code::Internal, "the flushing thread stopped"))?;
+        let (map, hashes) = done?;
+        flushed.map(|()| (map, hashes, totals))
     })?;
     progress.set_phase(Phase::Finishing);
     plan.source.check_unchanged()?;
-    report.take_totals(&totals);
+    report.take_totals(totals.bytes, totals.changed_values);
     // The header replaces the marker, so by then little may be left to flush: killed in between, the file would not be known as ours.
     file.sync()?;
     write_header(plan, file, &map, manifest.as_ref(), hashes, &totals)

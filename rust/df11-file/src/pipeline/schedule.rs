@@ -130,9 +130,9 @@ fn unit_loads(
 }
 
 fn copy_loads(plan: &Plan, tensor: usize, span_weights: u64) -> impl Iterator<Item = Load> + use<> {
-    let info = &plan.source.header().tensors[plan.passthrough[tensor].tensor];
-    // A span holds 2 bytes per weight, an element up to 16; sub-byte elements stay together in whole bytes.
-    let spans = cut(info.elements(), (span_weights / 8).max(8));
+    let copied = &plan.passthrough[tensor];
+    let elements = copied.shape.iter().product();
+    let spans = cut(elements, span_weights * 16 / copied.dtype.bitsize() as u64);
     spans.map(move |(first, elements)| Load::Passthrough {
         tensor,
         first,

@@ -9,6 +9,7 @@ use crate::{
     budget::PIECE_WEIGHTS,
     error::{Code, Error, Result},
     plan::{Plan, UnitPlan},
+    progress::Progress,
 };
 
 /// What encoding a unit needs to know beforehand.
@@ -31,21 +32,24 @@ impl Survey {
     /// Counts the next span, whole pieces of a unit but for its end.
     ///
     /// # Errors
-    /// `E_EXPONENT` for a weight that DF11 cannot hold, with tensor and index.
+    /// `E_EXPONENT` for a weight that DF11 cannot hold, with tensor and index; `E_CANCELLED`.
     pub fn count(
         &mut self,
         kernel: Kernel,
+        progress: &Progress,
         plan: &Plan,
         unit: &UnitPlan,
         weights: &[u8],
     ) -> Result<()> {
         let first_piece = self.pieces.len();
-        self.pieces
-            .par_extend(weights.par_chunks(PIECE_WEIGHTS as usize * 2).map(|piece| {
-                let mut histogram = ExponentHistogram::default();
-                histogram.count(kernel, piece);
-                histogram
-            }));
+        let pieces = weights.par_chunks(PIECE_WEIGHTS as usize * 2);
+        let counted = pieces.map(|piece| {
+            progress.check_cancelled()?;
+            let mut histogram = ExponentHistogram::default();
+            histogram.count(kernel, piece);
+            Ok(histogram)
+        });
+        self.pieces.append(&mut counted.collect::<Result<_>>()?);
         let too_large = |histogram: &ExponentHistogram| {
             histogram.counts()[usize::from(FIRST_JUMP)..]
                 .iter()

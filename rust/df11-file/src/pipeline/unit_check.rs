@@ -206,7 +206,7 @@ impl UnitCheck<'_> {
             }
             MismatchKind::Hang => format!("the decode kernel would never leave window {at}"),
             MismatchKind::Length => format!("the codes should end at byte {at}"),
-            _ => format!("{:?} at {at}", mismatch.kind),
+            MismatchKind::Truncated => format!("kernel chunk {at} is cut short"),
         };
         self.fault(&message)
     }

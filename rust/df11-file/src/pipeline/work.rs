@@ -2,13 +2,14 @@
 
 use std::sync::mpsc::{Receiver, Sender};
 
-use df11_codec::{EncodedPiece, Kernel, UnitCode, limits::MAX_WEIGHTS_PER_CHUNK};
+use df11_codec::{EncodedPiece, Kernel, limits::MAX_WEIGHTS_PER_CHUNK};
 use rayon::ThreadPool;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{
     check_space,
     encode::{OverfillProbe, UnitHashes, UnitWriter},
+    flush::FlushRequests,
     reader::{Span, read_weights},
     schedule::Step,
     survey::{Survey, SurveyedUnit},
@@ -19,14 +20,24 @@ use crate::{
     budget::{Budget, PIECE_WEIGHTS},
     error::{Code, Error, Result},
     options::{HeaderMode, Verify},
-    output::{FileMap, PartialFile, manifest::Manifest},
-    plan::{Plan, UnitPlan},
+    output::{FileMap, PartialFile, manifest::Manifest, split_positions},
+    plan::Plan,
     progress::{Phase, Progress},
     report::{Report, UnitReport},
 };
 
-/// Bytes of a copied tensor that are read back and compared at a time.
-const COMPARE_BYTES: usize = 1 << 20;
+/// Bytes of a copied tensor that are written, read back and compared at a time.
+const COPY_BYTES: usize = 1 << 20;
+
+/// How a job speaks with its other threads.
+pub struct Channels {
+    /// Filled spans from the reader.
+    pub spans: Receiver<Result<Span>>,
+    /// Their buffers, back to the reader.
+    pub give_back: Sender<Span>,
+    /// Bytes written, to the flusher.
+    pub flush: FlushRequests,
+}
 
 /// A job in work.
 pub struct Work<'a> {
@@ -35,8 +46,7 @@ pub struct Work<'a> {
     file: &'a PartialFile,
     pool: &'a ThreadPool,
     kernel: Kernel,
-    spans: Receiver<Result<Span>>,
-    give_back: Sender<Span>,
+    channels: Channels,
     /// The one span of a unit that was surveyed and is encoded next.
     kept: Option<Span>,
     /// Known from the start for a self-describing file, after the last survey for an official one.
@@ -49,7 +59,7 @@ pub struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// A job that takes filled spans from `spans` and hands their buffers back.
+    /// A job with nothing done yet.
     pub fn new(
         plan: &'a Plan,
         progress: &'a Progress,
@@ -57,7 +67,7 @@ impl<'a> Work<'a> {
         file: &'a PartialFile,
         pool: &'a ThreadPool,
         manifest: Option<&Manifest>,
-        (spans, give_back): (Receiver<Result<Span>>, Sender<Span>),
+        channels: Channels,
     ) -> Self {
         Self {
             plan,
@@ -65,8 +75,7 @@ impl<'a> Work<'a> {
             file,
             pool,
             kernel: Kernel::default(),
-            spans,
-            give_back,
+            channels,
             kept: None,
             map: manifest.map(|manifest| FileMap::self_describing(plan, manifest.header_bytes)),
             surveyed: plan.units.iter().map(|_| None).collect(),
@@ -103,14 +112,15 @@ impl<'a> Work<'a> {
 
     fn next_span(&self) -> Result<Span> {
         self.progress.check_cancelled()?;
-        self.spans
+        self.channels
+            .spans
             .recv()
             .map_err(|_| Error::new(Code::Internal, "the reading thread ended early"))?
     }
 
     /// Hands a buffer back to the reader, which may have ended.
     fn release(&self, span: Span) {
-        let _ = self.give_back.send(span);
+        let _ = self.channels.give_back.send(span);
     }
 
     fn survey(&mut self, index: usize, keep: bool) -> Result<()> {
@@ -127,7 +137,7 @@ impl<'a> Work<'a> {
         while counted < unit.weights {
             let span = self.next_span()?;
             self.pool
-                .install(|| survey.count(self.kernel, plan, unit, &span))?;
+                .install(|| survey.count(self.kernel, self.progress, plan, unit, &span))?;
             counted += span.len() as u64 / 2;
             if keep {
                 self.kept = Some(span);
@@ -174,11 +184,11 @@ impl<'a> Work<'a> {
         let missing = || Error::new(Code::Internal, "a unit was encoded before it was surveyed");
         let surveyed = self.surveyed[index].take().ok_or_else(missing)?;
         let layout = surveyed.code.layout();
-        let place = self
-            .map
-            .as_mut()
-            .ok_or_else(missing)?
-            .place_unit(plan, index, layout);
+        let map = self.map.as_mut().ok_or_else(missing)?;
+        if plan.options.header == HeaderMode::SelfDescribing {
+            map.place(plan, index, layout);
+        }
+        let place = map.place_of(index);
         let mut writer = UnitWriter::new(
             file,
             self.progress,
@@ -210,6 +220,9 @@ impl<'a> Work<'a> {
                     .install(|| verification.span(&span, encoded, front))?;
             }
             encoded += span.len() as u64 / 2;
+            self.channels
+                .flush
+                .written(self.progress.snapshot().bytes_out);
             self.release(span);
         }
         self.unit_hashes[index] = writer.finish()?;
@@ -223,13 +236,13 @@ impl<'a> Work<'a> {
         if self.map.is_some() || self.plan.options.header != HeaderMode::Official {
             return Ok(());
         }
-        let codes: Vec<&UnitCode> = self
+        let layouts: Vec<_> = self
             .surveyed
             .iter()
             .flatten()
-            .map(|surveyed| &surveyed.code)
+            .map(|surveyed| *surveyed.code.layout())
             .collect();
-        let map = FileMap::official(self.plan, &codes);
+        let map = FileMap::official(self.plan, &layouts);
         check_space(self.plan, map.file_bytes())?;
         self.map = Some(map);
         Ok(())
@@ -238,58 +251,50 @@ impl<'a> Work<'a> {
     fn copy(&mut self, tensor: usize) -> Result<()> {
         self.progress.set_phase(Phase::Compressing);
         self.ready_map()?;
-        let copied = &self.plan.passthrough[tensor];
-        let mut offset = self
+        let mut copying = self
             .map
             .as_ref()
             .map_or(0, |map| map.passthrough_offset(tensor));
+        let end = copying + self.plan.passthrough[tensor].bytes;
         let mut hasher = Xxh3::new();
-        let mut left = copied.bytes;
-        while left > 0 {
+        let mut back = Vec::new();
+        while copying < end {
             let span = self.next_span()?;
-            self.file.write(&span, offset)?;
-            if self.plan.options.verify == Verify::Full {
-                self.compare(&span, offset, &copied.name)?;
+            // In parts, so that a request to stop is seen in a tensor of any size.
+            for bytes in span.chunks(COPY_BYTES) {
+                self.progress.check_cancelled()?;
+                self.file.write(bytes, copying)?;
+                if self.plan.options.verify == Verify::Full {
+                    back.resize(bytes.len(), 0);
+                    self.file.read(&mut back, copying)?;
+                    self.compare(tensor, &back, bytes, end - copying)?;
+                }
+                hasher.update(bytes);
+                copying += bytes.len() as u64;
+                self.progress.add_out(bytes.len() as u64);
+                self.progress.skip_stages(bytes.len() as u64);
             }
-            hasher.update(&span);
-            let length = span.len() as u64;
-            (offset, left) = (offset + length, left.saturating_sub(length));
-            self.progress.add_out(length);
-            self.progress.skip_stages(length);
+            self.channels
+                .flush
+                .written(self.progress.snapshot().bytes_out);
             self.release(span);
         }
         self.passthrough_hashes[tensor] = hasher.digest();
         Ok(())
     }
 
-    /// Compares copied bytes with what the file holds.
-    fn compare(&self, bytes: &[u8], offset: u64, tensor: &str) -> Result<()> {
-        let mut back = vec![0; COMPARE_BYTES.min(bytes.len())];
-        for (number, expected) in bytes.chunks(COMPARE_BYTES).enumerate() {
-            let start = (number * COMPARE_BYTES) as u64;
-            let back = &mut back[..expected.len()];
-            self.file.read(back, offset + start)?;
-            if back != expected {
-                let differs = back
-                    .iter()
-                    .zip(expected)
-                    .position(|(a, b)| a != b)
-                    .unwrap_or(0) as u64;
-                let message = "the copied bytes read back are not those written";
-                let error = wrong_bytes(self.plan, message);
-                return Err(error.in_tensor(tensor).at_index(start + differs));
-            }
+    /// Compares bytes read back with those written; `left` bytes of the tensor begin with them.
+    fn compare(&self, tensor: usize, back: &[u8], written: &[u8], left: u64) -> Result<()> {
+        if back == written {
+            return Ok(());
         }
-        Ok(())
+        let copied = &self.plan.passthrough[tensor];
+        let same = back.iter().zip(written).take_while(|(a, b)| a == b).count() as u64;
+        let index = (copied.bytes - left + same) * 8 / copied.dtype.bitsize() as u64;
+        let error = wrong_bytes(
+            self.plan,
+            "the copied bytes read back are not those written",
+        );
+        Err(error.in_tensor(&copied.name).at_index(index))
     }
-}
-
-/// The `split_positions` tensor: cumulative sizes of the members without the last, I64.
-pub fn split_positions(unit: &UnitPlan) -> Vec<u8> {
-    let mut sum = 0;
-    let sums = unit.members[..unit.members.len() - 1].iter().map(|member| {
-        sum += member.weights;
-        sum
-    });
-    sums.flat_map(u64::to_le_bytes).collect()
 }

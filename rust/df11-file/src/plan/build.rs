@@ -1,7 +1,7 @@
 //! From a header to a plan.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
     path::Path,
     sync::Arc,
 };
@@ -14,8 +14,9 @@ use crate::{
     architectures::{Architecture, Library, Names, strip_prefix},
     convert::Conversion,
     error::{Code, Error, Result},
-    header::TensorInfo,
+    header::{METADATA, TensorInfo},
     options::{Cast, HeaderMode, Options},
+    output::{UNKNOWN, unit_tensors},
     source::Source,
 };
 
@@ -45,10 +46,10 @@ fn build(
     options: Options,
 ) -> Result<Plan> {
     let header = source.header();
-    if let Some(refusal) = recognise::refusal(header) {
+    let prefix = strip_prefix(header);
+    if let Some(refusal) = recognise::refusal(header, prefix) {
         return Err(refusal);
     }
-    let prefix = strip_prefix(header);
     let architecture = library.find(&Names::new(header, prefix), &options.architecture)?;
     let mut faults = Vec::new();
     let mut notes = Vec::new();
@@ -74,6 +75,7 @@ fn build(
         );
     }
     (faults, notes) = (draft.faults, draft.notes);
+    faults.extend(name_taken(&units, &passthrough));
     if let Some(error) = Error::collect(faults) {
         return Err(error);
     }
@@ -186,7 +188,7 @@ impl Draft<'_> {
             .collect();
         if !foreign.is_empty() && self.options.cast == Cast::None {
             let what = format!(
-                "{} of {} tensors are not BF16 ({}, ...)",
+                "{} of {} tensors are not BF16 (the first is {})",
                 foreign.len(),
                 wanted.len(),
                 foreign[0].dtype
@@ -217,14 +219,30 @@ impl Draft<'_> {
         if weights == 0 || weights > MAX_UNIT_WEIGHTS {
             let message =
                 format!("it has {weights} weights; DF11 units have 1 to {MAX_UNIT_WEIGHTS}");
+            let error = Error::new(Code::UnitSize, message).in_unit(&name);
             self.faults
-                .push(Error::new(Code::UnitSize, message).in_unit(&name));
+                .push(error.hint("The architecture file does not fit the model."));
         }
+        self.note_size(&name, weights);
         Some(UnitPlan {
             name,
             members,
             weights,
         })
+    }
+
+    /// Notes a unit of which the loader takes other sizes only.
+    fn note_size(&mut self, unit: &str, weights: u64) {
+        let loader = self.architecture.loader.as_ref();
+        let sizes = loader.and_then(|loader| loader.sizes.iter().find(|(name, _)| name == unit));
+        let Some((_, accepted)) = sizes.filter(|(_, accepted)| !accepted.contains(&weights)) else {
+            return;
+        };
+        let accepted: Vec<_> = accepted.iter().map(u64::to_string).collect();
+        self.notes.push(format!(
+            "unit {unit} has {weights} weights, and the loader takes only {}: it will not load this model",
+            accepted.join(" or ")
+        ));
     }
 
     fn member(&mut self, name: String, unit: &str) -> Option<Member> {
@@ -233,7 +251,8 @@ impl Draft<'_> {
         let conversion = Conversion::between(info.dtype, Dtype::BF16);
         if info.dtype != Dtype::BF16 && conversion.is_none() {
             let error = Error::new(Code::Dtype, format!("{} cannot become BF16", info.dtype));
-            self.faults.push(error.in_unit(unit).in_tensor(&info.name));
+            let error = error.in_unit(unit).in_tensor(&info.name);
+            self.faults.push(error.hint("Use the BF16 checkpoint."));
         }
         Some(Member {
             tensor,
@@ -284,6 +303,21 @@ impl Draft<'_> {
             conversion,
         }
     }
+}
+
+/// The refusal where two tensors of the result would have one name, or one that a header has no room for.
+fn name_taken(units: &[UnitPlan], passthrough: &[Passthrough]) -> Option<Error> {
+    let fields = units.iter().flat_map(|unit| unit_tensors(unit, &UNKNOWN));
+    let names = fields
+        .map(|entry| entry.name)
+        .chain(passthrough.iter().map(|tensor| tensor.name.clone()));
+    let mut taken = HashSet::from([METADATA.to_owned()]);
+    let twice = names.into_iter().find(|name| !taken.insert(name.clone()))?;
+    let message = format!("two tensors of the result would be called {twice}");
+    Some(
+        Error::new(Code::NameCollision, message)
+            .hint("Remove or rename the one that does not belong to the model."),
+    )
 }
 
 /// Every module path that the names imply: `a.b.weight` implies `a` and `a.b`.

@@ -2,6 +2,7 @@
 
 mod build;
 mod recognise;
+mod report;
 mod target;
 
 use std::{path::PathBuf, sync::Arc};
@@ -11,6 +12,7 @@ use safetensors::Dtype;
 use crate::{architectures::Architecture, convert::Conversion, options::Options, source::Source};
 
 pub use build::plan;
+pub use report::PlanReport;
 pub(crate) use target::{exists as target_exists, folder_of};
 
 /// A compression, ready to start.

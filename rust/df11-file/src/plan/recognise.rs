@@ -15,14 +15,16 @@ const MARKERS: [&str; 4] = [
     "scaled_fp8",
 ];
 
-/// The refusal of a file that is compressed or quantised already.
-pub fn refusal(header: &Header) -> Option<Error> {
-    let ends = |suffix: &str| {
+/// The refusal of a file whose model, the tensors under `prefix`, is compressed or quantised already. What lies beside it is left out
+/// anyway.
+pub fn refusal(header: &Header, prefix: &str) -> Option<Error> {
+    let tensors = || {
         header
             .tensors
             .iter()
-            .find(|tensor| tensor.name.ends_with(suffix))
+            .filter(|tensor| tensor.name.starts_with(prefix))
     };
+    let ends = |suffix: &str| tensors().find(|tensor| tensor.name.ends_with(suffix));
     if let (Some(tensor), Some(_)) = (ends(".encoded_exponent"), ends(".sign_mantissa")) {
         let error = Error::new(Code::AlreadyDf11, "the file already is a DFloat11 file")
             .in_tensor(&tensor.name);
@@ -36,11 +38,7 @@ pub fn refusal(header: &Header) -> Option<Error> {
         .in_tensor(tensor)
         .hint("Use the BF16 file of the model.")
     };
-    if let Some(tensor) = header
-        .tensors
-        .iter()
-        .find(|tensor| is_quantized(tensor.dtype))
-    {
+    if let Some(tensor) = tensors().find(|tensor| is_quantized(tensor.dtype)) {
         return Some(quantized(tensor.dtype.to_string(), &tensor.name));
     }
     let marked = MARKERS

@@ -1,6 +1,9 @@
 //! Where the result goes.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use same_file::is_same_file;
 
@@ -12,7 +15,7 @@ use crate::{
 /// The target of a compression of `source`, with the rule for existing files applied as far as a name decides it.
 ///
 /// # Errors
-/// `E_TARGET_IS_SOURCE`, `E_TARGET_EXISTS` under [`IfExists::Error`] and for a folder, `E_WRITE` where the folder is missing,
+/// `E_TARGET_IS_SOURCE`, `E_TARGET_EXISTS` under [`IfExists::Error`] and for what is no file, `E_WRITE` where the folder is missing,
 /// `E_OPTION` where the target has no name.
 pub fn choose(source: &Path, target: Option<&Path>, if_exists: IfExists) -> Result<PathBuf> {
     let target = target.map_or_else(|| beside(source), Path::to_path_buf);
@@ -22,9 +25,10 @@ pub fn choose(source: &Path, target: Option<&Path>, if_exists: IfExists) -> Resu
             .hint("Create it or choose another.")
             .at_path(&folder));
     }
-    if target.is_dir() {
-        return Err(Error::new(Code::TargetExists, "the target is a folder")
-            .hint("Name a file in it.")
+    // Asked before it is opened, and before anything could replace it: a folder, a pipe, a device.
+    if fs::metadata(&target).is_ok_and(|found| !found.is_file()) {
+        return Err(Error::new(Code::TargetExists, "the target is not a file")
+            .hint("Name a file in a folder.")
             .at_path(&target));
     }
     if target.file_name().is_none() {

@@ -119,3 +119,46 @@ fn many_runs_at_once() {
     }
     world.assert_clean();
 }
+
+/// Another program puts its own file where ours was: it is neither published nor deleted.
+#[test]
+fn a_file_that_took_our_place_survives() {
+    for cancelled in [false, true] {
+        let world = world();
+        let job = world.start(braked(&world));
+        wait_for_half(&job);
+        fs::remove_file(world.partial()).unwrap();
+        fs::write(world.partial(), b"precious").unwrap();
+        if cancelled {
+            job.cancel();
+        }
+        let error = job.result().unwrap_err();
+        let expected = if cancelled {
+            Code::Cancelled
+        } else {
+            Code::Write
+        };
+        assert_eq!(error.code, expected, "{error}");
+        assert_eq!(fs::read(world.partial()).unwrap(), b"precious");
+        assert!(!world.target().exists());
+    }
+}
+
+/// A link in our place leads to a file that is not ours, even where that begins with the marker.
+#[cfg(unix)]
+#[test]
+fn links_are_not_followed() {
+    for hard in [false, true] {
+        let world = World::mixed(1);
+        let precious = [MARKER, b"precious"].concat();
+        fs::write(world.path("precious"), &precious).unwrap();
+        if hard {
+            fs::hard_link(world.path("precious"), world.partial()).unwrap();
+        } else {
+            std::os::unix::fs::symlink(world.path("precious"), world.partial()).unwrap();
+        }
+        assert_eq!(world.fails(world.options()), Code::PartialForeign);
+        assert_eq!(fs::read(world.path("precious")).unwrap(), precious);
+        assert!(fs::symlink_metadata(world.partial()).is_ok());
+    }
+}

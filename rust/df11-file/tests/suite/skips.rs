@@ -9,7 +9,7 @@ use std::{
 
 use crate::common::{checkpoint::Tensor, result::ResultFile, weights, world::World};
 use df11_file::{
-    Code, Options, Status,
+    Code, Job, Options, Status,
     options::{Cast, HeaderMode, Verify},
 };
 
@@ -60,6 +60,21 @@ fn a_second_run_changes_nothing() {
     }
 }
 
+/// A file that was written without verification is not what a run with verification gives.
+#[test]
+fn an_unverified_result_serves_only_where_none_was_asked_for() {
+    let world = World::mixed(1);
+    let unverified = Options {
+        verify: Verify::Off,
+        ..world.options()
+    };
+    world.run(unverified.clone()).unwrap();
+    assert_eq!(world.fails(world.options()), Code::TargetExists);
+    let again = world.run(unverified).unwrap();
+    assert_eq!(again.status, Status::AlreadyDone);
+    assert_eq!(again.verify, "not repeated");
+}
+
 /// A self-describing result is known by its header alone: the source's data may as well be gone.
 #[test]
 fn a_self_describing_result_is_known_without_reading_weights() {
@@ -98,6 +113,9 @@ fn a_self_describing_result_of_something_else_is_refused() {
     // The same architecture with other units.
     world.define(&World::definition().replace(r"one\.\d+", r"one\.2"));
     refused(&world, world.options());
+    // The same units, concatenated in another order.
+    world.define(&World::definition().replace(r#"["a", "b", "c"]"#, r#"["b", "a", "c"]"#));
+    refused(&world, world.options());
     world.define(World::definition());
     assert_eq!(
         world.run(world.options()).unwrap().status,
@@ -123,6 +141,20 @@ fn a_self_describing_result_of_something_else_is_refused() {
     fs::copy(larger.source(), world.source()).unwrap();
     source.set_modified(time).unwrap();
     refused(&world, world.options());
+}
+
+/// A plan holds the source's state. Where that is no longer true, the result of that state is not the result of the source.
+#[test]
+fn a_source_that_changed_after_the_plan() {
+    let world = World::mixed(1);
+    world.run(world.options()).unwrap();
+    let plan = world.plan(world.options()).unwrap();
+    let source = OpenOptions::new().write(true).open(world.source()).unwrap();
+    source
+        .set_modified(SystemTime::now() + Duration::from_secs(1))
+        .unwrap();
+    let error = Job::start(plan).unwrap().result().unwrap_err();
+    assert_eq!(error.code, Code::SourceChanged);
 }
 
 #[test]

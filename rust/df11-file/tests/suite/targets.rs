@@ -207,3 +207,22 @@ fn a_link_that_leads_nowhere_is_not_overwritten() {
         .unwrap();
     assert!(fs::symlink_metadata(world.target()).unwrap().is_file());
 }
+
+/// Nothing but a file is ever replaced, and none is opened to find out: a pipe would wait for ever.
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_left_alone() {
+    let world = World::mixed(1);
+    let pipe = world.path("pipe.safetensors");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    let socket = world.path("socket.safetensors");
+    let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    for if_exists in ALL {
+        for target in [&pipe, &socket] {
+            let error = plan_to(&world, target, if_exists).expect_err("a refusal");
+            assert_eq!(error.code, Code::TargetExists, "{if_exists:?}");
+            assert!(!fs::symlink_metadata(target).unwrap().is_file());
+        }
+    }
+}

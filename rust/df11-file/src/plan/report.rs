@@ -2,15 +2,8 @@
 
 use serde::Serialize;
 
-use crate::{
-    architectures::Loader,
-    header::{TensorEntry, official_order},
-    options::HeaderMode,
-    output::unit_tensors,
-    plan::{Plan, folder_of},
-    report::text,
-    system,
-};
+use super::{Plan, folder_of};
+use crate::{architectures::Loader, header::TensorEntry, output::FileMap, report::text, system};
 
 /// What a compression would do.
 #[derive(Debug, Serialize)]
@@ -113,45 +106,16 @@ impl PlanReport {
 }
 
 fn tensors(plan: &Plan) -> Vec<TensorSummary> {
-    // Fields 0 to 3 of a unit (encoded_exponent, gaps, luts, output_positions) have a first side that only the weights decide.
-    let units = plan.units.iter().enumerate().flat_map(|(index, unit)| {
-        let fields = unit_tensors(unit, None).into_iter().enumerate();
-        fields.map(move |(field, entry)| (entry, field < 4, index))
-    });
-    let copied = plan.passthrough.iter().map(|tensor| {
-        let entry = TensorEntry {
-            name: tensor.name.clone(),
-            dtype: tensor.dtype,
-            shape: tensor.shape.clone(),
-            bytes: tensor.bytes,
-        };
-        (entry, false, 0)
-    });
-    let mut all: Vec<_> = units.chain(copied).collect();
-    all.sort_by(|(a, ..), (b, ..)| official_order(a, b));
-    if plan.options.header == HeaderMode::SelfDescribing {
-        let rank = |entry: &TensorEntry, open: bool| {
-            (
-                entry.dtype == safetensors::Dtype::U8,
-                open || is_sign_mantissa(entry),
-            )
-        };
-        all.sort_by_key(|(entry, open, index)| (rank(entry, *open), *index));
-    }
-    let summary = |(entry, open, _): (TensorEntry, bool, usize)| {
-        let mut shape: Vec<_> = entry.shape.iter().map(|&side| Some(side)).collect();
-        if open {
-            shape[0] = None;
-        }
-        TensorSummary {
-            name: entry.name,
-            dtype: entry.dtype.to_string(),
-            shape,
-        }
+    let map = FileMap::outline(plan);
+    let summary = |(entry, open): (&TensorEntry, bool)| TensorSummary {
+        name: entry.name.clone(),
+        dtype: entry.dtype.to_string(),
+        shape: entry
+            .shape
+            .iter()
+            .enumerate()
+            .map(|(axis, &side)| (axis > 0 || !open).then_some(side))
+            .collect(),
     };
-    all.into_iter().map(summary).collect()
-}
-
-fn is_sign_mantissa(entry: &TensorEntry) -> bool {
-    entry.name.ends_with(".sign_mantissa")
+    map.outlined().map(summary).collect()
 }
