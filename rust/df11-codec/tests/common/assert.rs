@@ -26,7 +26,6 @@ fn table_of(code: &UnitCode, counts: &oracle::Counts) -> (oracle::CodeTable, boo
             assert!(!oracle::fits(&oracle::two_bit(counts)));
             (flattened(floor, oracle::two_bit), false)
         }
-        kind => unreachable!("{kind:?}"),
     }
 }
 
