@@ -1,12 +1,12 @@
 //! One piece of a unit, encoded on its own.
 
 mod gaps;
-mod scalar;
+pub(crate) mod reference;
 
 use crate::{
     bf16,
     codebook::Code,
-    kernel::Kernel,
+    kernel::{Kernel, Stages},
     layout::UnitLayout,
     limits::{CHUNK_BITS, GAP_BITS, WINDOW_BITS, WINDOWS_PER_CHUNK},
     tail,
@@ -54,21 +54,21 @@ pub struct EncodedPiece {
 }
 
 /// What a kernel reads.
-struct Input<'a> {
-    codes: &'a [Code; 256],
-    weights: &'a [u8],
-    start: PieceStart,
+pub(crate) struct Input<'a> {
+    pub codes: &'a [Code; 256],
+    pub weights: &'a [u8],
+    pub start: PieceStart,
 }
 
 /// What a kernel appends to.
-struct Output<'a> {
-    sign_mantissa: &'a mut Vec<u8>,
+pub(crate) struct Output<'a> {
+    pub sign_mantissa: &'a mut Vec<u8>,
     /// From the byte of the first bit; the bits before it are left zero.
-    stream: &'a mut Vec<u8>,
+    pub stream: &'a mut Vec<u8>,
     /// One byte for each window border that a code's end reaches: by how many bits it reaches past it.
-    gaps: &'a mut Vec<u8>,
+    pub gaps: &'a mut Vec<u8>,
     /// For each such border that also begins a kernel chunk: the index of the next weight, u32 little-endian.
-    positions: &'a mut Vec<u8>,
+    pub positions: &'a mut Vec<u8>,
 }
 
 /// Encodes `weights` (little-endian BF16, at least one) as the piece of a unit that begins at `start`.
@@ -77,6 +77,17 @@ struct Output<'a> {
 /// weights before this piece, and the last piece must end with the unit's last weight.
 pub fn encode_piece(
     kernel: Kernel,
+    code: &UnitCode,
+    weights: &[u8],
+    start: PieceStart,
+    out: &mut EncodedPiece,
+) {
+    encode_with(&kernel.stages(), code, weights, start, out);
+}
+
+/// [`encode_piece`] with the encoder of `stages`.
+pub(crate) fn encode_with(
+    stages: &Stages,
     code: &UnitCode,
     weights: &[u8],
     start: PieceStart,
@@ -116,9 +127,7 @@ pub fn encode_piece(
         gaps: &mut out.gap_scratch,
         positions: &mut out.output_positions,
     };
-    let end = match kernel {
-        Kernel::Scalar => scalar::encode(&input, &mut output),
-    };
+    let end = (stages.encode)(&input, &mut output);
 
     out.encoded_exponent.first_bit = start.bit;
     out.encoded_exponent.bit_len = end - start.bit;

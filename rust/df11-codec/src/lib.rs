@@ -32,6 +32,6 @@ pub use decode::{ChunkRun, DecodeTables, Mismatch, MismatchKind};
 pub use encode::{BitRun, EncodedPiece, PieceStart, encode_piece};
 pub use error::{CodeError, LutError};
 pub use histogram::ExponentHistogram;
-pub use kernel::Kernel;
+pub use kernel::{Kernel, KernelError};
 pub use layout::UnitLayout;
 pub use unit_code::{CodeKind, UnitCode};
