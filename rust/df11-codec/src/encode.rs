@@ -1,5 +1,10 @@
 //! One piece of a unit, encoded on its own.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
+mod block;
+#[cfg(target_arch = "x86_64")]
+mod classes;
 mod gaps;
 pub(crate) mod reference;
 

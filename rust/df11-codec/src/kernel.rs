@@ -5,6 +5,8 @@ mod self_test;
 
 use std::{fmt, str::FromStr};
 
+#[cfg(target_arch = "x86_64")]
+use crate::x86;
 use crate::{
     encode::{self, Input, Output},
     histogram,
@@ -21,11 +23,13 @@ pub enum Kernel {
     Reference,
     /// Plain Rust, several weights a step.
     Scalar,
+    /// x86-64 with AVX2.
+    Avx2,
 }
 
 impl Kernel {
     /// All kernels, the slowest first.
-    const ALL: [Self; 2] = [Self::Reference, Self::Scalar];
+    const ALL: [Self; 3] = [Self::Reference, Self::Scalar, Self::Avx2];
 
     /// The kernels that this processor can run and that passed their self-test, the slowest first.
     pub fn available() -> Vec<Self> {
@@ -48,6 +52,7 @@ impl Kernel {
         match self {
             Self::Reference => "reference",
             Self::Scalar => "scalar",
+            Self::Avx2 => "avx2",
         }
     }
 
@@ -55,6 +60,10 @@ impl Kernel {
     fn is_supported(self) -> bool {
         match self {
             Self::Reference | Self::Scalar => true,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => x86::has_avx2(),
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx2 => false,
         }
     }
 
@@ -65,7 +74,12 @@ impl Kernel {
                 count: histogram::reference::count,
                 encode: encode::reference::encode,
             },
-            Self::Scalar => Stages {
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 if self.is_supported() => Stages {
+                count: histogram::scalar::count,
+                encode: encode::avx2::encode,
+            },
+            _ => Stages {
                 count: histogram::scalar::count,
                 encode: encode::reference::encode,
             },

@@ -27,6 +27,8 @@ pub mod limits;
 mod luts;
 mod tail;
 pub mod unit_code;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 pub use decode::{ChunkRun, DecodeTables, Mismatch, MismatchKind};
 pub use encode::{BitRun, EncodedPiece, PieceStart, encode_piece};
