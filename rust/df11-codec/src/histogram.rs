@@ -1,6 +1,10 @@
 //! How often each exponent occurs in a run of weights.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
 pub(crate) mod reference;
+#[cfg(target_arch = "x86_64")]
+mod sample;
 pub(crate) mod scalar;
 
 use crate::kernel::Kernel;

@@ -76,7 +76,7 @@ impl Kernel {
             },
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 if self.is_supported() => Stages {
-                count: histogram::scalar::count,
+                count: histogram::avx2::count,
                 encode: encode::avx2::encode,
             },
             _ => Stages {
