@@ -43,7 +43,7 @@ fn main() {
             let encode = rate(&mut || unit.encode(kernel, &mut piece, |_| ()));
             let whole =
                 rate(&mut || Unit::new(kernel, &weights).encode(kernel, &mut piece, |_| ()));
-            let tables = DecodeTables::new(&tensors.luts).expect("own tables");
+            let tables = DecodeTables::with_kernel(kernel, &tensors.luts).expect("own tables");
             let check = rate(&mut || tensors.check(&tables, &unit));
             println!(
                 "{name:15} {:12} {count:9.0} {encode:9.0} {whole:9.0} {check:9.0} {:23.2} {:16.2}",

@@ -6,8 +6,9 @@ mod self_test;
 use std::{fmt, str::FromStr};
 
 #[cfg(target_arch = "x86_64")]
-use crate::x86;
+use crate::{decode, x86};
 use crate::{
+    decode::lanes::{self, EqualChunks},
     encode::{self, Input, Output},
     histogram,
 };
@@ -73,15 +74,21 @@ impl Kernel {
             Self::Reference => Stages {
                 count: histogram::reference::count,
                 encode: encode::reference::encode,
+                // The strict walk does all.
+                equal_chunks: |_, _, _, _, _| 0,
             },
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 if self.is_supported() => Stages {
                 count: histogram::avx2::count,
                 encode: encode::avx2::encode,
+                equal_chunks: decode::avx2::equal_chunks,
             },
             _ => Stages {
                 count: histogram::scalar::count,
                 encode: encode::reference::encode,
+                equal_chunks: |tables, slices, run, source, buffers| {
+                    lanes::equal_chunks(tables, slices, run, source, buffers)
+                },
             },
         }
     }
@@ -140,6 +147,8 @@ pub(crate) struct Stages {
     pub count: fn(&mut [u64; 256], &[u8]),
     /// Encodes a piece; returns the bit behind its last code.
     pub encode: fn(&Input<'_>, &mut Output<'_>) -> u64,
+    /// Proves chunks equal to their source.
+    pub equal_chunks: EqualChunks,
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub mod unit_code;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use decode::{ChunkRun, DecodeTables, Mismatch, MismatchKind};
+pub use decode::{CheckBuffers, ChunkRun, DecodeTables, Mismatch, MismatchKind};
 pub use encode::{BitRun, EncodedPiece, PieceStart, encode_piece};
 pub use error::{CodeError, LutError};
 pub use histogram::ExponentHistogram;

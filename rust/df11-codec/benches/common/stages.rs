@@ -1,8 +1,8 @@
 //! The stages of a unit's life, as the pipeline runs them: in pieces, with reused buffers.
 
 use df11_codec::{
-    BitRun, ChunkRun, DecodeTables, EncodedPiece, ExponentHistogram, Kernel, PieceStart, UnitCode,
-    bf16, encode_piece,
+    BitRun, CheckBuffers, ChunkRun, DecodeTables, EncodedPiece, ExponentHistogram, Kernel,
+    PieceStart, UnitCode, bf16, encode_piece,
 };
 
 /// Weights of a piece.
@@ -110,6 +110,7 @@ impl Tensors {
                 .and_then(|tail| tail.first_chunk());
             bytes.map_or(layout.weights as usize, |b| u32::from_le_bytes(*b) as usize)
         };
+        let mut buffers = CheckBuffers::default();
         for first in (0..chunks).step_by(RUN) {
             let end = (first + RUN).min(chunks);
             let until = |tensor: &'_ [u8], bytes: usize| bytes.min(tensor.len());
@@ -126,7 +127,9 @@ impl Tensors {
                 sign_mantissa: &self.sign_mantissa[weights.clone()],
             };
             let source = &unit.weights[2 * weights.start..2 * weights.end];
-            tables.check_chunks(&run, source).expect("equal");
+            tables
+                .check_chunks_with(&run, source, &mut buffers)
+                .expect("equal");
         }
     }
 }

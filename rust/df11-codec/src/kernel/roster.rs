@@ -84,6 +84,13 @@ mod tests {
     }
 
     #[test]
+    fn a_check_that_sees_too_little_disables() {
+        assert_disabled(|stages| {
+            stages.equal_chunks = |_, slices, _, _, _| slices.chunks - 1;
+        });
+    }
+
+    #[test]
     fn a_wrong_bit_of_any_tensor_disables() {
         assert_disabled(|stages| {
             stages.encode = |i, o| spoiled(i, o, |out| flip_last(out.sign_mantissa));

@@ -1,15 +1,16 @@
-//! A short comparison of a kernel with the reference, on weights that take every path: about a millisecond.
+//! A short comparison of a kernel with the reference, on weights that take every path: a few milliseconds.
 
 use super::{Kernel, Stages};
 use crate::{
     bf16,
+    decode::{CheckBuffers, ChunkRun, DecodeTables},
     encode::{EncodedPiece, PieceStart, encode_with},
     histogram::ExponentHistogram,
     unit_code::UnitCode,
 };
 
 /// Weights of a sample: several kernel chunks.
-const WEIGHTS: usize = 20_000;
+const WEIGHTS: usize = 70_000;
 /// Weights of its first piece; odd, so that the second begins within a byte.
 const FIRST_PIECE: usize = 4391;
 
@@ -57,6 +58,57 @@ fn agrees(stages: &Stages, weights: &[u8]) -> bool {
             }
             pieces[0] == pieces[1]
         })
+        && checks_alike(stages, weights, &code)
+}
+
+/// Whether the check says what the strict walk says: of a whole unit, and of the same with a change in each slice.
+fn checks_alike(stages: &Stages, weights: &[u8], code: &UnitCode) -> bool {
+    let start = PieceStart {
+        weight: 0,
+        bit: 0,
+        is_last: true,
+    };
+    let reference = Kernel::Reference;
+    let mut piece = EncodedPiece::default();
+    encode_with(&reference.stages(), code, weights, start, &mut piece);
+    let Ok(tables) = DecodeTables::with_kernel(reference, code.luts()) else {
+        return false;
+    };
+    let mut buffers = CheckBuffers::default();
+    let mut alike = |piece: &EncodedPiece| {
+        let run = ChunkRun {
+            first_chunk: 0,
+            unit_weights: code.layout().weights,
+            unit_bytes: code.layout().encoded_exponent_bytes,
+            encoded_exponent: &piece.encoded_exponent.bytes,
+            gaps: &piece.gaps.bytes,
+            output_positions: &piece.output_positions,
+            sign_mantissa: &piece.sign_mantissa,
+        };
+        let [expected, found] = [&reference.stages(), stages]
+            .map(|stages| tables.check_by(stages.equal_chunks, &run, weights, &mut buffers));
+        expected == found
+    };
+    if !alike(&piece) {
+        return false;
+    }
+    for slice in 0..4 {
+        for part in 1..8 {
+            let mut changed = piece.clone();
+            let bytes = match slice {
+                0 => &mut changed.encoded_exponent.bytes,
+                1 => &mut changed.gaps.bytes,
+                2 => &mut changed.output_positions,
+                _ => &mut changed.sign_mantissa,
+            };
+            let at = bytes.len() * part / 8;
+            bytes[at] ^= 1 << part;
+            if !alike(&changed) {
+                return false;
+            }
+        }
+    }
+    true
 }
 
 /// Exponents from steep (few different ones, with zeros and stragglers) to flat (codes of 8 bits), and a ladder with codes of up to 18.

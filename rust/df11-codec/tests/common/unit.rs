@@ -42,6 +42,14 @@ pub fn last_exponent(weights: &[u8]) -> u8 {
     (u16::from_le_bytes(*last) >> 7) as u8
 }
 
+/// What every kernel's check of one run says.
+pub fn check_run(luts: &[u8], run: &ChunkRun<'_>, source: &[u8]) -> Result<(), Mismatch> {
+    same_by_every_kernel(|kernel| {
+        let tables = DecodeTables::with_kernel(kernel, luts).expect("readable tables");
+        tables.check_chunks(run, source)
+    })
+}
+
 pub fn official(weights: &[u8]) -> UnitCode {
     UnitCode::new(&histogram(weights), last_exponent(weights)).expect("encodable")
 }
@@ -181,9 +189,13 @@ impl Unit {
         DecodeTables::new(&self.luts).expect("own tables")
     }
 
-    /// Checks in runs of the given lengths, repeated as often as needed.
+    /// Checks by every kernel, in runs of the given lengths, repeated as often as needed.
     pub fn check(&self, lengths: &[usize]) -> Result<(), Mismatch> {
-        let tables = self.tables();
+        same_by_every_kernel(|kernel| self.check_by(kernel, lengths))
+    }
+
+    fn check_by(&self, kernel: Kernel, lengths: &[usize]) -> Result<(), Mismatch> {
+        let tables = DecodeTables::with_kernel(kernel, &self.luts).expect("own tables");
         let mut first = 0;
         for length in lengths.iter().cycle() {
             let count = (*length).min(self.chunks() - first);
