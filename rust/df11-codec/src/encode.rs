@@ -6,7 +6,11 @@ mod block;
 #[cfg(target_arch = "x86_64")]
 mod classes;
 mod gaps;
+mod pairs;
 pub(crate) mod reference;
+pub(crate) mod scalar;
+
+use pairs::PairTable;
 
 use crate::{
     bf16,
@@ -41,7 +45,7 @@ pub struct BitRun {
 }
 
 /// The output of one piece; its buffers are reused from piece to piece.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct EncodedPiece {
     /// One byte per weight, from byte `start.weight`.
     pub sign_mantissa: Vec<u8>,
@@ -56,7 +60,22 @@ pub struct EncodedPiece {
     pub output_positions: Vec<u8>,
     /// One byte per gap before packing. Empty between calls.
     gap_scratch: Vec<u8>,
+    /// The scalar kernel's look-up table; empty with the others.
+    pairs: PairTable,
 }
+
+impl PartialEq for EncodedPiece {
+    /// Compares the output, whichever kernel has made it.
+    fn eq(&self, other: &Self) -> bool {
+        self.sign_mantissa == other.sign_mantissa
+            && self.encoded_exponent == other.encoded_exponent
+            && self.gaps == other.gaps
+            && self.first_position == other.first_position
+            && self.output_positions == other.output_positions
+    }
+}
+
+impl Eq for EncodedPiece {}
 
 /// What a kernel reads.
 pub(crate) struct Input<'a> {
@@ -74,6 +93,8 @@ pub(crate) struct Output<'a> {
     pub gaps: &'a mut Vec<u8>,
     /// For each such border that also begins a kernel chunk: the index of the next weight, u32 little-endian.
     pub positions: &'a mut Vec<u8>,
+    /// Memory for a kernel's tables, kept from piece to piece.
+    pub pairs: &'a mut PairTable,
 }
 
 /// Encodes `weights` (little-endian BF16, at least one) as the piece of a unit that begins at `start`.
@@ -131,6 +152,7 @@ pub(crate) fn encode_with(
         stream: &mut out.encoded_exponent.bytes,
         gaps: &mut out.gap_scratch,
         positions: &mut out.output_positions,
+        pairs: &mut out.pairs,
     };
     let end = (stages.encode)(&input, &mut output);
 

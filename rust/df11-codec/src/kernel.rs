@@ -85,7 +85,7 @@ impl Kernel {
             },
             _ => Stages {
                 count: histogram::scalar::count,
-                encode: encode::reference::encode,
+                encode: encode::scalar::encode,
                 equal_chunks: |tables, slices, run, source, buffers| {
                     lanes::equal_chunks(tables, slices, run, source, buffers)
                 },

@@ -289,3 +289,63 @@ fn weights_equal(exponents: &[u8], sign_mantissa: &[u8], source: &[u8]) -> bool 
         })
         == 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        ExponentHistogram, Kernel, UnitCode,
+        encode::{EncodedPiece, PieceStart, encode_piece},
+    };
+
+    /// Checks a unit of these exponents, and says how many of its chunks are proven equal.
+    fn equal(exponents: impl Iterator<Item = u8>) -> (usize, usize) {
+        let weights: Vec<u8> = exponents
+            .flat_map(|e| (u16::from(e) << 7 | 0x55).to_le_bytes())
+            .collect();
+        let mut histogram = ExponentHistogram::default();
+        histogram.count(Kernel::Reference, &weights);
+        let last = weights.last_chunk().map_or(0, |w| u16::from_le_bytes(*w));
+        let code = UnitCode::new(&histogram, bf16::exponent(last)).expect("encodable");
+        let start = PieceStart {
+            weight: 0,
+            bit: 0,
+            is_last: true,
+        };
+        let mut piece = EncodedPiece::default();
+        encode_piece(Kernel::Reference, &code, &weights, start, &mut piece);
+        let run = ChunkRun {
+            first_chunk: 0,
+            unit_weights: code.layout().weights,
+            unit_bytes: code.layout().encoded_exponent_bytes,
+            encoded_exponent: &piece.encoded_exponent.bytes,
+            gaps: &piece.gaps.bytes,
+            output_positions: &piece.output_positions,
+            sign_mantissa: &piece.sign_mantissa,
+        };
+        let tables = DecodeTables::with_kernel(Kernel::Reference, code.luts()).expect("own tables");
+        let slices = Slices::new(&run).expect("whole");
+        let buffers = &mut CheckBuffers::default();
+        (
+            equal_chunks(&tables, &slices, &run, &weights, buffers),
+            slices.chunks,
+        )
+    }
+
+    #[test]
+    fn all_chunks_but_the_last_are_proven_equal() {
+        let steep = (0..200_000u32)
+            .map(|i| 120 - (i.wrapping_mul(0x9E37_79B1) | 1 << 24).trailing_zeros() as u8);
+        let (proven, chunks) = equal(steep);
+        assert!(
+            chunks > LANES && proven == chunks - 1,
+            "{proven} of {chunks}"
+        );
+        let flat = (0..40_000u32).map(|i| (i.wrapping_mul(0x9E37_79B1) >> 8) as u8 % 240);
+        let (proven, chunks) = equal(flat);
+        assert!(
+            chunks > LANES && proven == chunks - 1,
+            "{proven} of {chunks}"
+        );
+    }
+}

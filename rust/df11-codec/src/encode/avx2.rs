@@ -21,10 +21,10 @@ const STEP: usize = 32;
 
 /// Encodes a piece; returns the bit behind its last code.
 pub fn encode(input: &Input<'_>, out: &mut Output<'_>) -> u64 {
-    if !x86::has_avx2() {
-        return super::reference::encode(input, out);
-    }
     let classes = Classes::new(input.codes);
+    if !classes.pay || !x86::has_avx2() {
+        return super::scalar::encode(input, out);
+    }
     encode_blocks(input, out, |weights, block, out| {
         // SAFETY: the processor has the features, as asked above.
         unsafe { encode_block(&classes, input.codes, weights, block, out) }

@@ -17,6 +17,8 @@ pub struct Classes {
     pub high: [u8; 16],
     /// Its length, 1 to 16, or [`NO_CODE`].
     pub lengths: [u8; 16],
+    /// Whether few enough weights need the full table that looking at classes first pays.
+    pub pay: bool,
 }
 
 impl Classes {
@@ -38,6 +40,7 @@ impl Classes {
             low: [0; 16],
             high: [0; 16],
             lengths: [NO_CODE; 16],
+            pay: window_share(base) + share[hole] > 1 << 15,
         };
         for (class, exponent) in (base..base + WINDOW).chain([hole]).enumerate() {
             let code = codes[exponent];
