@@ -1,7 +1,7 @@
 //! Rates of every kernel on every distribution, and their ratios to a byte-at-a-time encoder and to each other.
 //!
-//! `cargo bench -p df11-codec --bench ratios [-- MILLIONS [SECONDS]]`: millions of weights, and seconds that each figure may take. One
-//! core, memory to memory. Each figure is the best of as many repetitions as fit, since other processes only ever make it worse.
+//! `cargo bench -p df11-codec --bench ratios [-- MILLIONS [SECONDS [DISTRIBUTION]]]`: millions of weights, seconds that each figure may
+//! take, and a word of the distributions wanted. One core, memory to memory. Each figure is the best of as many repetitions as fit, since other processes only ever make it worse.
 #![allow(missing_docs, clippy::print_stdout)]
 
 #[path = "common/bytewise.rs"]
@@ -18,14 +18,21 @@ use df11_codec::{DecodeTables, EncodedPiece, Kernel};
 use stages::{Tensors, Unit};
 
 fn main() {
-    let mut numbers = std::env::args().filter_map(|argument| argument.parse::<f64>().ok());
+    let arguments = || {
+        std::env::args()
+            .skip(1)
+            .filter(|argument| argument != "--bench")
+    };
+    let mut numbers = arguments().filter_map(|argument| argument.parse::<f64>().ok());
+    let wanted = arguments().nth(2).unwrap_or_default();
     let weights = (numbers.next().unwrap_or(16.0) * 1e6) as usize;
     let seconds = Duration::from_secs_f64(numbers.next().unwrap_or(2.0));
     println!("{weights} weights, one core; million weights a second, best of {seconds:?}\n");
     println!(
         "distribution    kernel       histogram    encode      unit     check   unit / byte-at-a-time   check / encode"
     );
-    for (name, distribution) in distributions::ALL {
+    let distributions = distributions::ALL.into_iter();
+    for (name, distribution) in distributions.filter(|(name, _)| name.contains(&wanted)) {
         let weights = distribution(weights);
         let rate = |work: &mut dyn FnMut()| weights.len() as f64 / 2e6 / best(seconds, work);
         let mut bytewise = Bytewise::default();
