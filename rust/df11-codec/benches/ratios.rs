@@ -8,14 +8,14 @@
 mod bytewise;
 #[path = "../tests/common/distributions.rs"]
 mod distributions;
-#[path = "common/stages.rs"]
-mod stages;
+#[path = "common/unit.rs"]
+mod unit;
 
 use std::time::{Duration, Instant};
 
 use bytewise::Bytewise;
 use df11_codec::{DecodeTables, EncodedPiece, Kernel};
-use stages::{Tensors, Unit};
+use unit::{Tensors, Unit};
 
 fn main() {
     let arguments = || {
@@ -46,7 +46,7 @@ fn main() {
             let tensors = Tensors::new(kernel, &unit);
             assert_same(&bytewise, &tensors);
             let mut piece = EncodedPiece::default();
-            let count = rate(&mut || drop(std::hint::black_box(stages::count(kernel, &weights))));
+            let count = rate(&mut || drop(std::hint::black_box(unit::count(kernel, &weights))));
             let encode = rate(&mut || unit.encode(kernel, &mut piece, |_| ()));
             let whole =
                 rate(&mut || Unit::new(kernel, &weights).encode(kernel, &mut piece, |_| ()));
