@@ -11,13 +11,15 @@ use std::arch::x86_64::*;
 
 use super::{
     Input, Output,
-    block::{Block, Cursor, MAX_PUT, encode_blocks},
+    block::{Block, MAX_PUT, encode_blocks},
     classes::{Classes, WINDOW},
 };
 use crate::{codebook::Code, limits::WINDOW_BITS, x86};
 
 /// Weights of a step.
 const STEP: usize = 32;
+/// Most bits of a step whose ends, counted from the border of the window in which it starts, are below 256.
+const MAX_STEP_BITS: u64 = 255 - 63;
 
 /// Encodes a piece; returns the bit behind its last code.
 pub fn encode(input: &Input<'_>, out: &mut Output<'_>) -> u64 {
@@ -64,16 +66,20 @@ unsafe fn encode_block(
         let before = block.cursor.bit;
         if any_top_bit(_mm256_or_si256(looked_up.without_code, too_long_16)) {
             let too_long_8 = _mm256_cmpgt_epi32(sums_of_8, limit);
-            if any_top_bit(_mm256_or_si256(looked_up.without_code, too_long_8)) {
+            let bits = low_u64(sums_of_16) + high_u64(sums_of_16);
+            if bits > MAX_STEP_BITS
+                || any_top_bit(_mm256_or_si256(looked_up.without_code, too_long_8))
+            {
                 block.put_each(codes, weights);
             } else {
-                put_8(&looked_up, sums_of_8, block);
+                put_gaps::<3>(looked_up.lengths, block);
+                put_8(join_8(&looked_up), sums_of_8, block);
             }
         } else {
+            put_gaps::<2>(looked_up.lengths, block);
             let joined = join_8(&looked_up);
             let upper = _mm256_unpackhi_epi64(joined, joined);
             let joined = _mm256_or_si256(_mm256_sllv_epi64(joined, other_sums), upper);
-            put_gaps(looked_up.lengths, block);
             let mut cursor = block.cursor;
             cursor.put(
                 &mut block.stream,
@@ -221,10 +227,10 @@ unsafe fn join_8(codes: &LookedUp) -> __m256i {
     _mm256_or_si256(_mm256_sllv_epi64(first, shift), second)
 }
 
-/// The gaps of the windows that 32 codes reach, two at most since they have at most 114 bits together.
+/// The gaps of the up to `N` windows that 32 codes reach: 2 where these have at most 114 bits, 3 where [`MAX_STEP_BITS`].
 #[inline]
 #[target_feature(enable = "avx2,bmi1")]
-unsafe fn put_gaps(lengths: __m256i, block: &mut Block) {
+unsafe fn put_gaps<const N: usize>(lengths: __m256i, block: &mut Block) {
     let bit = block.cursor.bit;
     let ends = _mm256_add_epi8(
         running_sum(lengths),
@@ -234,12 +240,17 @@ unsafe fn put_gaps(lengths: __m256i, block: &mut Block) {
     let mut bytes = [0u8; 2 * STEP];
     // SAFETY: there is room for 32 bytes.
     _mm256_storeu_si256(bytes.as_mut_ptr().cast(), ends);
-    let past_64 = _mm256_movemask_epi8(_mm256_or_si256(ends, _mm256_slli_epi16::<1>(ends)));
-    let past_128 = _mm256_movemask_epi8(ends);
+    // The two top bits of an end count windows.
+    let doubled = _mm256_slli_epi16::<1>(ends);
+    let reached = [
+        _mm256_or_si256(ends, doubled),
+        ends,
+        _mm256_and_si256(ends, doubled),
+    ];
     let window = bit / WINDOW_BITS as usize;
-    for (next, mask) in [past_64, past_128].into_iter().enumerate() {
-        let gap = bytes[mask.trailing_zeros() as usize] % WINDOW_BITS as u8;
-        block.gaps[window + 1 + next] = gap;
+    for (next, ends) in reached.into_iter().take(N).enumerate() {
+        let first = _mm256_movemask_epi8(ends).trailing_zeros() as usize;
+        block.gaps[window + 1 + next] = bytes[first] % WINDOW_BITS as u8;
     }
 }
 
@@ -259,36 +270,21 @@ unsafe fn running_sum(bytes: __m256i) -> __m256i {
     _mm256_add_epi8(sum, carry)
 }
 
-/// Puts 32 codes, 8 at a time; `sums` are the bits of each 8, at most [`MAX_PUT`].
+/// Puts 32 codes, joined by 8; `sums` are the bits of each 8, at most [`MAX_PUT`].
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,movbe")]
-unsafe fn put_8(codes: &LookedUp, sums: __m256i, block: &mut Block) {
-    let parts = [join_8(codes), codes.lengths, sums].map(|vector| {
+unsafe fn put_8(joined: __m256i, sums: __m256i, block: &mut Block) {
+    let mut cursor = block.cursor;
+    let [joined, sums] = [joined, sums].map(|vector| {
         let mut parts = [0u64; 4];
         // SAFETY: there is room for 32 bytes.
         _mm256_storeu_si256(parts.as_mut_ptr().cast(), vector);
         parts
     });
-    let [joined, lengths, sums] = parts;
-    let mut cursor = block.cursor;
-    for group in 0..4 {
-        put_gap_of_8(lengths[group], cursor, &mut block.gaps);
-        cursor.put(&mut block.stream, joined[group], sums[group] as u32);
+    for (value, bits) in joined.into_iter().zip(sums) {
+        cursor.put(&mut block.stream, value, bits as u32);
     }
     block.cursor = cursor;
-}
-
-/// The gap of the window that 8 codes may reach; their lengths stand in the bytes of `lengths`, the first one lowest.
-#[inline]
-fn put_gap_of_8(lengths: u64, cursor: Cursor, gaps: &mut [u8]) {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const TOPS: u64 = 0x8080_8080_8080_8080;
-    let left = WINDOW_BITS - cursor.bit as u64 % WINDOW_BITS;
-    // No sum is above 57, so no byte runs over, and the top bit of a byte is free to say that its sum is at least `left`.
-    let ends = lengths.wrapping_mul(ONES);
-    let reaching = ((ends | TOPS) - left * ONES) & TOPS;
-    let end = ends >> (reaching.trailing_zeros() & !7 & 63);
-    gaps[cursor.bit / WINDOW_BITS as usize + 1] = (end as u8).wrapping_sub(left as u8);
 }
 
 #[inline]

@@ -17,8 +17,8 @@ use crate::{
 pub const BLOCK_WEIGHTS: usize = 2048;
 /// The longest codes, after less than a window of the block before; and a last store of 8 bytes.
 const STREAM_BYTES: usize = BLOCK_WEIGHTS * MAX_CODE_BITS as usize / 8 + 16;
-/// A gap for each window of that; and two stores for windows that the block does not reach.
-pub const GAPS: usize = STREAM_BYTES / 8 + 3;
+/// A gap for each window of that; and three stores for windows that the block does not reach.
+pub const GAPS: usize = STREAM_BYTES / 8 + 4;
 /// Most bits that can be put at once: 7 bits may stand before them in a store of 8 bytes.
 pub const MAX_PUT: u32 = 57;
 
@@ -52,7 +52,7 @@ pub struct Block {
     pub stream: [u8; STREAM_BYTES],
     /// By window; that of the window in which the block starts belongs to the block before.
     ///
-    /// A kernel may store a gap for the next two windows at every step: only the last store before a border is right, and it stays.
+    /// A kernel may store gaps for the next windows at every step: only the last store before a border is right, and it stays.
     pub gaps: [u8; GAPS],
     /// Index in the unit of the block's first weight.
     pub first_weight: u64,
