@@ -2,6 +2,8 @@
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;
+#[cfg(has_avx512)]
+pub(crate) mod avx512;
 pub(crate) mod reference;
 #[cfg(target_arch = "x86_64")]
 mod sample;

@@ -26,11 +26,13 @@ pub enum Kernel {
     Scalar,
     /// x86-64 with AVX2.
     Avx2,
+    /// AVX2, and a histogram with AVX-512 (F, BW, VPOPCNTDQ). Not in a codec built by Rust before 1.89.
+    Avx512,
 }
 
 impl Kernel {
     /// All kernels, the slowest first.
-    const ALL: [Self; 3] = [Self::Reference, Self::Scalar, Self::Avx2];
+    const ALL: [Self; 4] = [Self::Reference, Self::Scalar, Self::Avx2, Self::Avx512];
 
     /// The kernels that this processor can run and that passed their self-test, the slowest first.
     pub fn available() -> Vec<Self> {
@@ -54,6 +56,7 @@ impl Kernel {
             Self::Reference => "reference",
             Self::Scalar => "scalar",
             Self::Avx2 => "avx2",
+            Self::Avx512 => "avx512",
         }
     }
 
@@ -63,8 +66,10 @@ impl Kernel {
             Self::Reference | Self::Scalar => true,
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => x86::has_avx2(),
-            #[cfg(not(target_arch = "x86_64"))]
-            Self::Avx2 => false,
+            #[cfg(has_avx512)]
+            Self::Avx512 => x86::has_avx512(),
+            #[allow(unreachable_patterns)]
+            _ => false,
         }
     }
 
@@ -82,6 +87,11 @@ impl Kernel {
                 count: histogram::avx2::count,
                 encode: encode::avx2::encode,
                 equal_chunks: decode::avx2::equal_chunks,
+            },
+            #[cfg(has_avx512)]
+            Self::Avx512 if self.is_supported() => Stages {
+                count: histogram::avx512::count,
+                ..Self::Avx2.stages()
             },
             _ => Stages {
                 count: histogram::scalar::count,

@@ -9,3 +9,12 @@ pub fn has_avx2() -> bool {
         && is_x86_feature_detected!("popcnt")
         && is_x86_feature_detected!("movbe")
 }
+
+/// The features that the AVX-512 kernel is compiled with.
+#[cfg(has_avx512)]
+pub fn has_avx512() -> bool {
+    has_avx2()
+        && is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vpopcntdq")
+}
