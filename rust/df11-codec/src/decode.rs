@@ -1,10 +1,15 @@
 //! An independent decoder with the structure of the GPU kernel.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
 mod check;
+pub(crate) mod lanes;
 mod launch;
-mod run;
+pub(crate) mod run;
+mod symbols;
 mod tables;
 
+pub use lanes::CheckBuffers;
 pub use tables::DecodeTables;
 
 /// Consecutive kernel chunks of one unit, as read from a file.

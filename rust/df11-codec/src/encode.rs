@@ -1,12 +1,21 @@
 //! One piece of a unit, encoded on its own.
 
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
+mod block;
+#[cfg(target_arch = "x86_64")]
+mod classes;
 mod gaps;
-mod scalar;
+mod pairs;
+pub(crate) mod reference;
+pub(crate) mod scalar;
+
+use pairs::PairTable;
 
 use crate::{
     bf16,
     codebook::Code,
-    kernel::Kernel,
+    kernel::{Kernel, Stages},
     layout::UnitLayout,
     limits::{CHUNK_BITS, GAP_BITS, WINDOW_BITS, WINDOWS_PER_CHUNK},
     tail,
@@ -36,7 +45,7 @@ pub struct BitRun {
 }
 
 /// The output of one piece; its buffers are reused from piece to piece.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct EncodedPiece {
     /// One byte per weight, from byte `start.weight`.
     pub sign_mantissa: Vec<u8>,
@@ -51,24 +60,41 @@ pub struct EncodedPiece {
     pub output_positions: Vec<u8>,
     /// One byte per gap before packing. Empty between calls.
     gap_scratch: Vec<u8>,
+    /// The scalar kernel's look-up table; empty with the others.
+    pairs: PairTable,
 }
 
+impl PartialEq for EncodedPiece {
+    /// Compares the output, whichever kernel has made it.
+    fn eq(&self, other: &Self) -> bool {
+        self.sign_mantissa == other.sign_mantissa
+            && self.encoded_exponent == other.encoded_exponent
+            && self.gaps == other.gaps
+            && self.first_position == other.first_position
+            && self.output_positions == other.output_positions
+    }
+}
+
+impl Eq for EncodedPiece {}
+
 /// What a kernel reads.
-struct Input<'a> {
-    codes: &'a [Code; 256],
-    weights: &'a [u8],
-    start: PieceStart,
+pub(crate) struct Input<'a> {
+    pub codes: &'a [Code; 256],
+    pub weights: &'a [u8],
+    pub start: PieceStart,
 }
 
 /// What a kernel appends to.
-struct Output<'a> {
-    sign_mantissa: &'a mut Vec<u8>,
+pub(crate) struct Output<'a> {
+    pub sign_mantissa: &'a mut Vec<u8>,
     /// From the byte of the first bit; the bits before it are left zero.
-    stream: &'a mut Vec<u8>,
+    pub stream: &'a mut Vec<u8>,
     /// One byte for each window border that a code's end reaches: by how many bits it reaches past it.
-    gaps: &'a mut Vec<u8>,
+    pub gaps: &'a mut Vec<u8>,
     /// For each such border that also begins a kernel chunk: the index of the next weight, u32 little-endian.
-    positions: &'a mut Vec<u8>,
+    pub positions: &'a mut Vec<u8>,
+    /// Memory for a kernel's tables, kept from piece to piece.
+    pub pairs: &'a mut PairTable,
 }
 
 /// Encodes `weights` (little-endian BF16, at least one) as the piece of a unit that begins at `start`.
@@ -77,6 +103,17 @@ struct Output<'a> {
 /// weights before this piece, and the last piece must end with the unit's last weight.
 pub fn encode_piece(
     kernel: Kernel,
+    code: &UnitCode,
+    weights: &[u8],
+    start: PieceStart,
+    out: &mut EncodedPiece,
+) {
+    encode_with(&kernel.stages(), code, weights, start, out);
+}
+
+/// [`encode_piece`] with the encoder of `stages`.
+pub(crate) fn encode_with(
+    stages: &Stages,
     code: &UnitCode,
     weights: &[u8],
     start: PieceStart,
@@ -115,10 +152,9 @@ pub fn encode_piece(
         stream: &mut out.encoded_exponent.bytes,
         gaps: &mut out.gap_scratch,
         positions: &mut out.output_positions,
+        pairs: &mut out.pairs,
     };
-    let end = match kernel {
-        Kernel::Scalar => scalar::encode(&input, &mut output),
-    };
+    let end = (stages.encode)(&input, &mut output);
 
     out.encoded_exponent.first_bit = start.bit;
     out.encoded_exponent.bit_len = end - start.bit;

@@ -1,6 +1,15 @@
 //! How often each exponent occurs in a run of weights.
 
-use crate::{bf16, kernel::Kernel};
+#[cfg(target_arch = "x86_64")]
+pub(crate) mod avx2;
+#[cfg(has_avx512)]
+pub(crate) mod avx512;
+pub(crate) mod reference;
+#[cfg(target_arch = "x86_64")]
+mod sample;
+pub(crate) mod scalar;
+
+use crate::kernel::Kernel;
 
 /// Counts of the 256 exponents.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,9 +26,7 @@ impl Default for ExponentHistogram {
 impl ExponentHistogram {
     /// Adds the exponents of `weights`, little-endian BF16. `weights.len()` must be even.
     pub fn count(&mut self, kernel: Kernel, weights: &[u8]) {
-        match kernel {
-            Kernel::Scalar => count_scalar(&mut self.counts, weights),
-        }
+        (kernel.stages().count)(&mut self.counts, weights);
     }
 
     /// Adds another histogram.
@@ -47,25 +54,6 @@ impl ExponentHistogram {
     }
 }
 
-/// Neighbouring weights often share an exponent. Four tables keep one increment from waiting for the store of the one before.
-fn count_scalar(counts: &mut [u64; 256], weights: &[u8]) {
-    let mut tables = [[0u64; 256]; 4];
-    let quads = weights.chunks_exact(8);
-    for word in bf16::words(quads.remainder()) {
-        tables[0][usize::from(bf16::exponent(word))] += 1;
-    }
-    for quad in quads {
-        for (table, word) in tables.iter_mut().zip(bf16::words(quad)) {
-            table[usize::from(bf16::exponent(word))] += 1;
-        }
-    }
-    for table in &tables {
-        for (count, more) in counts.iter_mut().zip(table) {
-            *count = count.saturating_add(*more);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,22 +65,24 @@ mod tests {
     #[test]
     fn counts_every_weight_once_whatever_the_length() {
         let words: Vec<u16> = (0..1003u16).map(|i| i.wrapping_mul(0x9E37)).collect();
-        for n in [0, 1, 2, 3, 4, 5, 7, 1003] {
-            let mut histogram = ExponentHistogram::default();
-            histogram.count(Kernel::Scalar, &bytes(&words[..n]));
-            let mut expected = [0; 256];
-            for word in &words[..n] {
-                expected[usize::from(word >> 7 & 0xFF)] += 1;
+        for kernel in Kernel::available() {
+            for n in [0, 1, 2, 3, 4, 5, 7, 1003] {
+                let mut histogram = ExponentHistogram::default();
+                histogram.count(kernel, &bytes(&words[..n]));
+                let mut expected = [0; 256];
+                for word in &words[..n] {
+                    expected[usize::from(word >> 7 & 0xFF)] += 1;
+                }
+                assert_eq!(histogram.counts(), &expected, "{kernel}");
+                assert_eq!(histogram.total(), n as u64);
             }
-            assert_eq!(histogram.counts(), &expected);
-            assert_eq!(histogram.total(), n as u64);
         }
     }
 
     #[test]
     fn merge_adds_and_does_not_overflow() {
         let mut one = ExponentHistogram::default();
-        one.count(Kernel::Scalar, &bytes(&[0x3F80, 0x3F80, 0]));
+        one.count(Kernel::Reference, &bytes(&[0x3F80, 0x3F80, 0]));
         let mut full = ExponentHistogram::from_counts([u64::MAX; 256]);
         full.merge(&one);
         assert_eq!(full.counts()[127], u64::MAX);

@@ -27,11 +27,13 @@ pub mod limits;
 mod luts;
 mod tail;
 pub mod unit_code;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
-pub use decode::{ChunkRun, DecodeTables, Mismatch, MismatchKind};
+pub use decode::{CheckBuffers, ChunkRun, DecodeTables, Mismatch, MismatchKind};
 pub use encode::{BitRun, EncodedPiece, PieceStart, encode_piece};
 pub use error::{CodeError, LutError};
 pub use histogram::ExponentHistogram;
-pub use kernel::Kernel;
+pub use kernel::{Kernel, KernelError};
 pub use layout::UnitLayout;
 pub use unit_code::{CodeKind, UnitCode};

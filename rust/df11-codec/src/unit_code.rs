@@ -170,6 +170,12 @@ impl UnitCode {
         self.codebook.bits_of(histogram.counts())
     }
 
+    /// Value and length in bits of an exponent's code; length 0 where the exponent does not occur.
+    pub fn code_word(&self, exponent: u8) -> (u32, u32) {
+        let code = self.codebook.codes[usize::from(exponent)];
+        (code.value, code.bits)
+    }
+
     /// Code words by exponent.
     pub(crate) fn codes(&self) -> &[Code; 256] {
         &self.codebook.codes

@@ -59,9 +59,7 @@ fn every_gap_bit() {
     let changed = flipped(&unit, |u| &mut u.gaps, 5 * 512 + 4);
     let (run, source) = changed.run(0, 1);
     assert_eq!(
-        changed
-            .tables()
-            .check_chunks(&run, source)
+        unit::check_run(&changed.luts, &run, source)
             .unwrap_err()
             .index,
         512
@@ -71,12 +69,11 @@ fn every_gap_bit() {
 #[test]
 fn every_position_bit() {
     let unit = sample();
-    let tables = unit.tables();
     for bit in 0..8 * unit.positions.len() {
         let changed = flipped(&unit, |u| &mut u.positions, bit);
         let (mut run, source) = unit.run(0, unit.chunks());
         run.output_positions = &changed.positions;
-        let found = tables.check_chunks(&run, source).unwrap_err();
+        let found = unit::check_run(&unit.luts, &run, source).unwrap_err();
         assert!(
             matches!(found.kind, MismatchKind::Position { .. }),
             "{found:?}"
@@ -184,39 +181,34 @@ fn sizes_that_do_not_fit() {
         MismatchKind::Length | MismatchKind::Weight { .. }
     ));
 
-    let tables = unit.tables();
     let (whole, source) = unit.run(0, unit.chunks());
     let n = unit.n() as u64;
     for claimed in [n - 1, n + 1, 0, u64::MAX] {
         let mut run = whole;
         run.unit_weights = claimed;
-        assert!(tables.check_chunks(&run, source).is_err(), "N = {claimed}");
+        assert!(
+            unit::check_run(&unit.luts, &run, source).is_err(),
+            "N = {claimed}"
+        );
     }
     let limit = limits::MAX_UNIT_WEIGHTS;
     for (weights, bytes) in [(n, limit + 1), (limit + 1, whole.unit_bytes), (n, u64::MAX)] {
         let mut run = whole;
         (run.unit_weights, run.unit_bytes) = (weights, bytes);
-        let found = tables
-            .check_chunks(&run, source)
-            .map_err(|mismatch| mismatch.kind);
+        let found = unit::check_run(&unit.luts, &run, source).map_err(|mismatch| mismatch.kind);
         assert_eq!(found, Err(MismatchKind::Length));
     }
     for claimed in [0, 1, 4096] {
         let mut run = whole;
         run.unit_bytes = claimed;
-        assert!(tables.check_chunks(&run, source).is_err(), "B = {claimed}");
+        assert!(
+            unit::check_run(&unit.luts, &run, source).is_err(),
+            "B = {claimed}"
+        );
     }
-    assert!(tables.check_chunks(&whole, &source[2..]).is_err());
-    assert!(
-        tables
-            .check_chunks(&whole, &[source, &[0, 0]].concat())
-            .is_err()
-    );
-    assert!(
-        tables
-            .check_chunks(&whole, &[source, &[0]].concat())
-            .is_err()
-    );
+    assert!(unit::check_run(&unit.luts, &whole, &source[2..]).is_err());
+    assert!(unit::check_run(&unit.luts, &whole, &[source, &[0, 0]].concat()).is_err());
+    assert!(unit::check_run(&unit.luts, &whole, &[source, &[0]].concat()).is_err());
 }
 
 #[test]
@@ -237,13 +229,11 @@ fn slices_that_are_too_short() {
             run
         };
         let mut out = vec![0; source.len()];
-        assert_eq!(tables.check_chunks(&run, source), Ok(()));
+        assert_eq!(unit::check_run(&unit.luts, &run, source), Ok(()));
         assert_eq!(tables.decode_chunks(&run, &mut out), Ok(()));
         for slice in ["stream", "gaps", "sign_mantissa", "positions"] {
             let run = cut(slice);
-            let found = tables
-                .check_chunks(&run, source)
-                .map_err(|mismatch| mismatch.kind);
+            let found = unit::check_run(&unit.luts, &run, source).map_err(|mismatch| mismatch.kind);
             assert_eq!(found, Err(MismatchKind::Truncated), "{slice}");
             if slice != "positions" {
                 let found = tables

@@ -1,9 +1,9 @@
 //! The strict walk: every weight, gap and position of a run, its end, and where the kernel goes behind it.
 
 use super::{
-    ChunkRun, DecodeTables, Mismatch, MismatchKind,
+    CheckBuffers, ChunkRun, DecodeTables, Mismatch, MismatchKind,
+    lanes::EqualChunks,
     run::{Slices, WINDOWS},
-    tables::MAX_WINDOW_CODES,
 };
 use crate::{
     bf16,
@@ -22,14 +22,44 @@ impl DecodeTables {
     /// # Errors
     /// The first [`Mismatch`].
     pub fn check_chunks(&self, run: &ChunkRun<'_>, source: &[u8]) -> Result<(), Mismatch> {
+        self.check_chunks_with(run, source, &mut CheckBuffers::default())
+    }
+
+    /// [`Self::check_chunks`] with buffers that are reused from run to run.
+    ///
+    /// # Errors
+    /// The first [`Mismatch`].
+    pub fn check_chunks_with(
+        &self,
+        run: &ChunkRun<'_>,
+        source: &[u8],
+        buffers: &mut CheckBuffers,
+    ) -> Result<(), Mismatch> {
+        let equal_chunks = self.kernel.stages().equal_chunks;
+        self.check_by(equal_chunks, run, source, buffers)
+    }
+
+    /// Skips what `equal_chunks` proves equal, and walks the rest.
+    pub(crate) fn check_by(
+        &self,
+        equal_chunks: EqualChunks,
+        run: &ChunkRun<'_>,
+        source: &[u8],
+        buffers: &mut CheckBuffers,
+    ) -> Result<(), Mismatch> {
         let slices = Slices::new(run)?;
         let mut walk = Walk::new(self, run, &slices)?;
-        let mut exponents = vec![0; WINDOWS * MAX_WINDOW_CODES];
-        let mut checked = 0;
-        for chunk in 0..slices.chunks {
+        let first = walk.weight;
+        let equal = equal_chunks(self, &slices, run, source, buffers);
+        if equal > 0 {
+            walk.skip_to(equal);
+        }
+        let mut checked = (walk.weight - first) as usize;
+        let exponents = buffers.exponents();
+        for chunk in equal..slices.chunks {
             walk.check_position(chunk)?;
             let before = walk.weight;
-            let walked = walk.chunk(chunk, &mut exponents);
+            let walked = walk.chunk(chunk, exponents);
             let (from, to) = (checked, checked + (walk.weight - before) as usize);
             // Compare first: a wrong code shows in its weight before it shows in a later gap.
             let sm = run.sign_mantissa.get(from..).unwrap_or_default();
@@ -131,6 +161,13 @@ impl<'a> Walk<'a> {
             walk.check_length()?;
         }
         Ok(walk)
+    }
+
+    /// Goes on from a chunk whose predecessors are equal, so that its position and first gap are known to be right.
+    fn skip_to(&mut self, chunk: usize) {
+        self.weight = self.slices.position(chunk).unwrap_or(self.unit_weights);
+        let gap = self.slices.gap(chunk * WINDOWS);
+        self.bit = self.slices.chunk_index(chunk) * CHUNK_BITS + u64::from(gap);
     }
 
     /// Walks a chunk of the run; its exponents, as far as they are the unit's, go to `exponents`.

@@ -9,6 +9,9 @@ use crate::{
 /// Windows in a chunk, as an index.
 pub const WINDOWS: usize = WINDOWS_PER_CHUNK as usize;
 
+/// Bytes of a chunk and what is loaded with its last code.
+const COPIED_BYTES: usize = CHUNK_BYTES as usize + 8;
+
 /// Checked slices of a run.
 pub struct Slices<'a> {
     pub first_chunk: u64,
@@ -83,6 +86,23 @@ impl<'a> Slices<'a> {
     /// The bits of a window and the 32 behind it.
     pub fn window(&self, window: usize) -> (u64, u32) {
         bits::window_at(self.stream, window * 8)
+    }
+
+    /// Copies a chunk's bytes, and those behind that its last codes may reach, into a buffer that has room for them. Zeros stand behind.
+    pub fn copy_chunk(&self, chunk: usize, buffer: &mut [u8]) {
+        let bytes = self.stream.get(chunk * CHUNK_BYTES as usize..);
+        let bytes = bytes.unwrap_or_default();
+        let (chunk, behind) = buffer.split_at_mut(COPIED_BYTES.min(bytes.len()));
+        chunk.copy_from_slice(&bytes[..chunk.len()]);
+        behind[..COPIED_BYTES - chunk.len()].fill(0);
+    }
+
+    /// The packed gaps of a chunk.
+    pub fn chunk_gaps(&self, chunk: usize) -> &'a [u8] {
+        let bytes = GAP_BYTES_PER_CHUNK as usize;
+        self.gaps
+            .get(bytes * chunk..bytes * (chunk + 1))
+            .unwrap_or_default()
     }
 
     /// The stored gap of a window.

@@ -1,12 +1,14 @@
 //! The `luts` tensor, and decoding one thread window with it.
 
+use super::symbols::Symbols;
 use crate::{
     error::LutError,
+    kernel::Kernel,
     limits::{FIRST_JUMP, MAX_CODE_BITS, MAX_TABLES, WINDOW_BITS},
 };
 
 /// Bits that index the first-level table.
-const QUICK_BITS: u32 = 12;
+pub const QUICK_BITS: u32 = 12;
 /// Most codes that can start in one window.
 pub const MAX_WINDOW_CODES: usize = WINDOW_BITS as usize;
 
@@ -19,6 +21,10 @@ pub struct DecodeTables {
     lengths: [u8; 256],
     /// By the next 12 bits: exponent, and code length in the high byte; 0 where 12 bits do not decide or the length is 0.
     quick: Box<[u16; 1 << QUICK_BITS]>,
+    /// Several codes by the next 12 bits.
+    pub(super) symbols: Symbols,
+    /// Does the fast half of a check.
+    pub(super) kernel: Kernel,
 }
 
 impl DecodeTables {
@@ -27,6 +33,14 @@ impl DecodeTables {
     /// # Errors
     /// [`LutError`] where a table cannot be decoded with. Dead entries (leading to length 0) are legal.
     pub fn new(luts: &[u8]) -> Result<Self, LutError> {
+        Self::with_kernel(Kernel::default(), luts)
+    }
+
+    /// [`Self::new`], to be checked with by `kernel`. All find the same.
+    ///
+    /// # Errors
+    /// As for [`Self::new`].
+    pub fn with_kernel(kernel: Kernel, luts: &[u8]) -> Result<Self, LutError> {
         let size = LutError::Size { bytes: luts.len() };
         let (tables, lengths) = luts.split_last_chunk::<256>().ok_or(size)?;
         let count = tables.len() / 256;
@@ -50,10 +64,13 @@ impl DecodeTables {
             tables: tables.to_vec(),
             lengths: *lengths,
             quick: Box::new([0; 1 << QUICK_BITS]),
+            symbols: Symbols::default(),
+            kernel,
         };
         for prefix in 0..1u32 << QUICK_BITS {
             read.quick[prefix as usize] = read.quick_entry(prefix << (32 - QUICK_BITS));
         }
+        read.symbols = Symbols::new(&read.quick);
         Ok(read)
     }
 
@@ -92,7 +109,7 @@ impl DecodeTables {
 
     /// Exponent and length of the code at the top of `buffer`; `None` where the length is 0.
     #[inline]
-    fn next(&self, buffer: u64) -> Option<(u8, u32)> {
+    pub fn next(&self, buffer: u64) -> Option<(u8, u32)> {
         let quick = self.quick[(buffer >> (64 - QUICK_BITS)) as usize];
         let (exponent, bits) = if quick == 0 {
             self.look_up((buffer >> 32) as u32)

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod assert;
+pub mod distributions;
 pub mod oracle;
 pub mod unit;
 pub mod weights;

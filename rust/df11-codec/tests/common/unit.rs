@@ -16,15 +16,38 @@ pub struct Unit {
     pub gaps: Vec<u8>,
 }
 
+/// By every kernel.
 pub fn histogram(weights: &[u8]) -> ExponentHistogram {
-    let mut histogram = ExponentHistogram::default();
-    histogram.count(Kernel::Scalar, weights);
-    histogram
+    same_by_every_kernel(|kernel| {
+        let mut histogram = ExponentHistogram::default();
+        histogram.count(kernel, weights);
+        histogram
+    })
+}
+
+/// What every kernel makes, after checking that it is the same.
+pub fn same_by_every_kernel<T: PartialEq>(make: impl Fn(Kernel) -> T) -> T {
+    let expected = make(Kernel::Reference);
+    for kernel in Kernel::available() {
+        assert!(
+            make(kernel) == expected,
+            "the kernel {kernel} differs from the reference"
+        );
+    }
+    expected
 }
 
 pub fn last_exponent(weights: &[u8]) -> u8 {
     let last = weights.last_chunk::<2>().expect("a unit is not empty");
     (u16::from_le_bytes(*last) >> 7) as u8
+}
+
+/// What every kernel's check of one run says.
+pub fn check_run(luts: &[u8], run: &ChunkRun<'_>, source: &[u8]) -> Result<(), Mismatch> {
+    same_by_every_kernel(|kernel| {
+        let tables = DecodeTables::with_kernel(kernel, luts).expect("readable tables");
+        tables.check_chunks(run, source)
+    })
 }
 
 pub fn official(weights: &[u8]) -> UnitCode {
@@ -61,8 +84,13 @@ fn join(tensor: &mut [u8], run: &BitRun) {
     }
 }
 
-/// Encodes in pieces of the given sizes (repeated as often as needed), the last piece first.
+/// Encodes by every kernel, in pieces of the given sizes (repeated as often as needed), the last piece first.
 pub fn encode(weights: &[u8], code: &UnitCode, sizes: &[usize]) -> Unit {
+    same_by_every_kernel(|kernel| encode_by(kernel, weights, code, sizes))
+}
+
+/// Encodes by one kernel.
+pub fn encode_by(kernel: Kernel, weights: &[u8], code: &UnitCode, sizes: &[usize]) -> Unit {
     let layout = code.layout();
     let zeros = |bytes: u64| vec![0; usize::try_from(bytes).expect("small")];
     let mut unit = Unit {
@@ -96,7 +124,7 @@ pub fn encode(weights: &[u8], code: &UnitCode, sizes: &[usize]) -> Unit {
     let mut out = EncodedPiece::default();
     let mut written = vec![false; unit.positions.len()];
     for (piece, start) in pieces.into_iter().rev() {
-        encode_piece(Kernel::Scalar, code, piece, start, &mut out);
+        encode_piece(kernel, code, piece, start, &mut out);
         let first = start.weight as usize;
         unit.sign_mantissa[first..first + out.sign_mantissa.len()]
             .copy_from_slice(&out.sign_mantissa);
@@ -161,9 +189,13 @@ impl Unit {
         DecodeTables::new(&self.luts).expect("own tables")
     }
 
-    /// Checks in runs of the given lengths, repeated as often as needed.
+    /// Checks by every kernel, in runs of the given lengths, repeated as often as needed.
     pub fn check(&self, lengths: &[usize]) -> Result<(), Mismatch> {
-        let tables = self.tables();
+        same_by_every_kernel(|kernel| self.check_by(kernel, lengths))
+    }
+
+    fn check_by(&self, kernel: Kernel, lengths: &[usize]) -> Result<(), Mismatch> {
+        let tables = DecodeTables::with_kernel(kernel, &self.luts).expect("own tables");
         let mut first = 0;
         for length in lengths.iter().cycle() {
             let count = (*length).min(self.chunks() - first);

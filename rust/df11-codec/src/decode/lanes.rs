@@ -1,0 +1,351 @@
+//! The fast half of a check: proves chunks equal, several at a time, and leaves the others to the strict walk.
+//!
+//! A chunk's start is known from its position and its first gap, so chunks are decoded side by side, and their look-ups need not wait
+//! for each other. Whether those positions and gaps are right comes out at each chunk's end: it has to be where the next one starts.
+// These are the innermost steps; they must become part of their caller and of what its processor can do.
+#![allow(clippy::inline_always)]
+
+use super::{ChunkRun, DecodeTables, run::Slices, run::WINDOWS, symbols::Entry};
+use crate::{
+    bf16,
+    limits::{CHUNK_BITS, CHUNK_BYTES, WINDOW_BITS},
+};
+
+/// Chunks that are decoded side by side.
+pub const LANES: usize = 4;
+/// Look-ups between two loads of 8 bytes, of which 57 bits are sure to be of use.
+const LOOK_UPS: usize = 4;
+/// Most codes of these.
+const MAX_CODES: usize = 5 * LOOK_UPS;
+
+const STREAM_BYTES: usize = 2 * CHUNK_BYTES as usize;
+const GAPS: usize = 2 * WINDOWS;
+/// Codes have one bit at least.
+const MAX_WEIGHTS: usize = CHUNK_BITS as usize;
+
+/// Memory of a check, reused from run to run.
+#[derive(Debug)]
+pub struct CheckBuffers {
+    /// A chunk's bytes and a few behind it; then zeros. Sizes are powers of two, and a store more, so that a mask keeps indices inside.
+    streams: Vec<[u8; STREAM_BYTES + 8]>,
+    /// The gaps that the codes say, by window of the chunk.
+    gaps: Vec<[u8; GAPS + 1]>,
+    /// Decoded exponents.
+    exponents: Vec<[u8; MAX_WEIGHTS + 8]>,
+}
+
+impl Default for CheckBuffers {
+    // `vec!` asks for zeroed memory; no such array is ever on the stack.
+    #[allow(clippy::large_stack_arrays)]
+    fn default() -> Self {
+        Self {
+            streams: vec![[0; STREAM_BYTES + 8]; LANES],
+            gaps: vec![[0; GAPS + 1]; LANES],
+            exponents: vec![[0; MAX_WEIGHTS + 8]; LANES],
+        }
+    }
+}
+
+impl CheckBuffers {
+    /// Room for the exponents of a chunk.
+    pub fn exponents(&mut self) -> &mut [u8] {
+        self.exponents.first_mut().map_or(&mut [], |room| room)
+    }
+}
+
+/// Counts the leading chunks of a run that are equal to `source`, every gap and position included. Stops before the chunk in which
+/// the unit's last weight starts; may stop anywhere. The run's first position and gap are taken as they are unless it begins the unit.
+pub type EqualChunks =
+    fn(&DecodeTables, &Slices<'_>, &ChunkRun<'_>, &[u8], &mut CheckBuffers) -> usize;
+
+/// [`EqualChunks`] in plain Rust.
+#[inline(always)]
+pub fn equal_chunks(
+    tables: &DecodeTables,
+    slices: &Slices<'_>,
+    run: &ChunkRun<'_>,
+    source: &[u8],
+    buffers: &mut CheckBuffers,
+) -> usize {
+    if slices.first_chunk == 0 && (slices.gap(0) != 0 || slices.position(0) != Some(0)) {
+        return 0;
+    }
+    let mut equal = 0;
+    while equal + LANES <= slices.chunks
+        && are_equal::<LANES>(tables, slices, run, source, equal, buffers)
+    {
+        equal += LANES;
+    }
+    while equal < slices.chunks && are_equal::<1>(tables, slices, run, source, equal, buffers) {
+        equal += 1;
+    }
+    equal
+}
+
+/// What a chunk claims to be.
+struct Chunk<'a> {
+    sign_mantissa: &'a [u8],
+    source: &'a [u8],
+    first_gap: usize,
+    next_gap: usize,
+}
+
+impl<'a> Chunk<'a> {
+    /// Chunk `chunk` of the run; `None` where its slices are not there or it ends the unit.
+    fn new(
+        slices: &Slices<'_>,
+        run: &ChunkRun<'a>,
+        source: &'a [u8],
+        chunk: usize,
+    ) -> Option<Self> {
+        let first = slices.position(0)?;
+        let end = slices.position(chunk + 1)?;
+        let from = slices.position(chunk)?.checked_sub(first)? as usize;
+        let to = end.checked_sub(first)? as usize;
+        if end >= run.unit_weights || to.saturating_sub(from) > MAX_WEIGHTS {
+            return None;
+        }
+        Some(Self {
+            sign_mantissa: run.sign_mantissa.get(from..to)?,
+            source: source.get(2 * from..2 * to)?,
+            first_gap: usize::from(slices.gap(chunk * WINDOWS)),
+            next_gap: usize::from(slices.gap((chunk + 1) * WINDOWS)),
+        })
+    }
+}
+
+/// Whether `K` chunks from `first` on are equal.
+#[inline(always)]
+fn are_equal<const K: usize>(
+    tables: &DecodeTables,
+    slices: &Slices<'_>,
+    run: &ChunkRun<'_>,
+    source: &[u8],
+    first: usize,
+    buffers: &mut CheckBuffers,
+) -> bool {
+    let chunks = [(); K];
+    let mut next = first..;
+    let chunks = chunks.map(|()| {
+        next.next()
+            .and_then(|chunk| Chunk::new(slices, run, source, chunk))
+    });
+    if chunks.iter().any(Option::is_none) {
+        return false;
+    }
+    let (Some(streams), Some(gaps), Some(exponents)) = (
+        buffers.streams.first_chunk_mut::<K>(),
+        buffers.gaps.first_chunk_mut::<K>(),
+        buffers.exponents.first_chunk_mut::<K>(),
+    ) else {
+        return false;
+    };
+    let mut lanes = [Lane::default(); K];
+    for (k, chunk) in chunks.iter().flatten().enumerate() {
+        slices.copy_chunk(first + k, &mut streams[k]);
+        gaps[k][0] = chunk.first_gap as u8;
+        lanes[k] = Lane {
+            bit: chunk.first_gap,
+            decoded: 0,
+            weights: chunk.sign_mantissa.len(),
+        };
+    }
+    // While there is room for all codes of a round in every lane, and then lane by lane.
+    while lanes.iter().all(Lane::has_round) {
+        for k in 0..K {
+            lanes[k].round(tables, &streams[k], &mut gaps[k], &mut exponents[k]);
+        }
+    }
+    for (k, chunk) in chunks.iter().flatten().enumerate() {
+        let (lane, exponents) = (&mut lanes[k], &mut exponents[k]);
+        while lane.has_round() {
+            lane.round(tables, &streams[k], &mut gaps[k], exponents);
+        }
+        while lane.decoded < lane.weights {
+            lane.single(tables, &streams[k], &mut gaps[k], exponents);
+        }
+        let is_equal = lane.bit == CHUNK_BITS as usize + chunk.next_gap
+            && usize::from(gaps[k][WINDOWS]) == chunk.next_gap
+            && packed_equal(&gaps[k], slices.chunk_gaps(first + k))
+            && weights_equal(
+                &exponents[..lane.weights],
+                chunk.sign_mantissa,
+                chunk.source,
+            );
+        if !is_equal {
+            return false;
+        }
+    }
+    true
+}
+
+/// Where a lane is in its chunk.
+#[derive(Clone, Copy, Default)]
+struct Lane {
+    bit: usize,
+    decoded: usize,
+    weights: usize,
+}
+
+impl Lane {
+    #[inline(always)]
+    fn has_round(&self) -> bool {
+        self.decoded + MAX_CODES <= self.weights
+    }
+
+    /// The bits from the current one on, 57 at least.
+    #[inline(always)]
+    fn load(&self, stream: &[u8; STREAM_BYTES + 8]) -> u64 {
+        let at = self.bit / 8 % STREAM_BYTES;
+        let bytes = stream[at..].first_chunk().copied().unwrap_or_default();
+        u64::from_be_bytes(bytes) << (self.bit % 8)
+    }
+
+    /// Some look-ups.
+    #[inline(always)]
+    fn round(
+        &mut self,
+        tables: &DecodeTables,
+        stream: &[u8; STREAM_BYTES + 8],
+        gaps: &mut [u8; GAPS + 1],
+        exponents: &mut [u8; MAX_WEIGHTS + 8],
+    ) {
+        let mut buffer = self.load(stream);
+        for _ in 0..LOOK_UPS {
+            let entry = tables.symbols.entry(buffer);
+            if entry.codes() == 0 {
+                self.single(tables, stream, gaps, exponents);
+                buffer = self.load(stream);
+                continue;
+            }
+            self.take(entry, gaps, exponents);
+            buffer <<= entry.bits();
+        }
+    }
+
+    /// Takes the codes of a look-up.
+    ///
+    /// The gap that it stores for the next window is right if these codes reach it. If not, the next look-up of this window stores
+    /// another: only the right one stays.
+    #[inline(always)]
+    fn take(
+        &mut self,
+        entry: Entry,
+        gaps: &mut [u8; GAPS + 1],
+        exponents: &mut [u8; MAX_WEIGHTS + 8],
+    ) {
+        gaps[self.bit / WINDOW_BITS as usize % GAPS + 1] = entry.past(self.bit.wrapping_neg() % 64);
+        let at = self.decoded % MAX_WEIGHTS;
+        exponents[at..at + 8].copy_from_slice(&entry.exponents());
+        self.decoded += entry.codes();
+        self.bit += entry.bits();
+    }
+
+    /// Takes one code of any length. One of length 0 stays where it is, so the chunk's end comes out wrong.
+    #[inline(never)]
+    fn single(
+        &mut self,
+        tables: &DecodeTables,
+        stream: &[u8; STREAM_BYTES + 8],
+        gaps: &mut [u8; GAPS + 1],
+        exponents: &mut [u8; MAX_WEIGHTS + 8],
+    ) {
+        let (exponent, bits) = tables.next(self.load(stream)).unwrap_or_default();
+        let window = self.bit / WINDOW_BITS as usize;
+        self.bit += bits as usize;
+        gaps[window % GAPS + 1] = (self.bit % WINDOW_BITS as usize) as u8;
+        exponents[self.decoded % MAX_WEIGHTS] = exponent;
+        self.decoded += 1;
+    }
+}
+
+/// Whether a chunk's gaps are those of its packed bytes.
+#[inline(always)]
+fn packed_equal(gaps: &[u8; GAPS + 1], packed: &[u8]) -> bool {
+    const GROUP: usize = 5;
+    let groups = packed.chunks_exact(GROUP);
+    groups.len() == WINDOWS / 8
+        && gaps
+            .chunks_exact(8)
+            .zip(groups)
+            .fold(0, |difference, (gaps, packed)| {
+                let stored = packed
+                    .iter()
+                    .fold(0, |word, &byte| word << 8 | u64::from(byte));
+                let rebuilt = gaps.iter().fold(0, |word, &gap| word << 5 | u64::from(gap));
+                difference | (stored ^ rebuilt)
+            })
+            == 0
+}
+
+/// Whether decoded weights are those of the source.
+#[inline(always)]
+fn weights_equal(exponents: &[u8], sign_mantissa: &[u8], source: &[u8]) -> bool {
+    let decoded = exponents.iter().zip(sign_mantissa);
+    decoded
+        .zip(bf16::words(source))
+        .fold(0, |difference, ((&exponent, &half), word)| {
+            difference | (word ^ bf16::join(exponent, half))
+        })
+        == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        ExponentHistogram, Kernel, UnitCode,
+        encode::{EncodedPiece, PieceStart, encode_piece},
+    };
+
+    /// Checks a unit of these exponents, and says how many of its chunks are proven equal.
+    fn equal(exponents: impl Iterator<Item = u8>) -> (usize, usize) {
+        let weights: Vec<u8> = exponents
+            .flat_map(|e| (u16::from(e) << 7 | 0x55).to_le_bytes())
+            .collect();
+        let mut histogram = ExponentHistogram::default();
+        histogram.count(Kernel::Reference, &weights);
+        let last = weights.last_chunk().map_or(0, |w| u16::from_le_bytes(*w));
+        let code = UnitCode::new(&histogram, bf16::exponent(last)).expect("encodable");
+        let start = PieceStart {
+            weight: 0,
+            bit: 0,
+            is_last: true,
+        };
+        let mut piece = EncodedPiece::default();
+        encode_piece(Kernel::Reference, &code, &weights, start, &mut piece);
+        let run = ChunkRun {
+            first_chunk: 0,
+            unit_weights: code.layout().weights,
+            unit_bytes: code.layout().encoded_exponent_bytes,
+            encoded_exponent: &piece.encoded_exponent.bytes,
+            gaps: &piece.gaps.bytes,
+            output_positions: &piece.output_positions,
+            sign_mantissa: &piece.sign_mantissa,
+        };
+        let tables = DecodeTables::with_kernel(Kernel::Reference, code.luts()).expect("own tables");
+        let slices = Slices::new(&run).expect("whole");
+        let buffers = &mut CheckBuffers::default();
+        (
+            equal_chunks(&tables, &slices, &run, &weights, buffers),
+            slices.chunks,
+        )
+    }
+
+    #[test]
+    fn all_chunks_but_the_last_are_proven_equal() {
+        let steep = (0..200_000u32)
+            .map(|i| 120 - (i.wrapping_mul(0x9E37_79B1) | 1 << 24).trailing_zeros() as u8);
+        let (proven, chunks) = equal(steep);
+        assert!(
+            chunks > LANES && proven == chunks - 1,
+            "{proven} of {chunks}"
+        );
+        let flat = (0..40_000u32).map(|i| (i.wrapping_mul(0x9E37_79B1) >> 8) as u8 % 240);
+        let (proven, chunks) = equal(flat);
+        assert!(
+            chunks > LANES && proven == chunks - 1,
+            "{proven} of {chunks}"
+        );
+    }
+}

@@ -1,0 +1,96 @@
+//! Several codes by one look-up.
+
+use super::tables::QUICK_BITS;
+
+/// Most codes of one look-up: five bytes.
+const MAX_CODES: u32 = 5;
+
+/// By the next 12 bits: the codes that end within them.
+///
+/// The low five bytes of an entry hold exponents, the first one lowest; then 4 bits say how many, 4 how many bits they take, and above
+/// stands a mask: bit `k` is set where a code starts, or the last one ends, `k` bits behind. 0 where not even one code is decided.
+#[derive(Clone, Debug)]
+pub struct Symbols(Box<[u64; 1 << QUICK_BITS]>);
+
+/// An entry of [`Symbols`].
+#[derive(Clone, Copy)]
+pub struct Entry(u64);
+
+impl Entry {
+    /// Exponents, the first one in byte 0; bytes behind them are to be ignored.
+    #[inline]
+    pub fn exponents(self) -> [u8; 8] {
+        self.0.to_le_bytes()
+    }
+
+    /// Number of codes.
+    #[inline]
+    pub fn codes(self) -> usize {
+        (self.0 >> 40 & 15) as usize
+    }
+
+    /// Bits that they take.
+    #[inline]
+    pub fn bits(self) -> usize {
+        (self.0 >> 44 & 15) as usize
+    }
+
+    /// By how much the first code that starts, or the last that ends, at or behind bit `border` is behind it. Nonsense where the
+    /// codes do not reach that bit. `border` counts modulo 64.
+    #[inline]
+    pub fn past(self, border: usize) -> u8 {
+        (self.0 >> 48).wrapping_shr(border as u32).trailing_zeros() as u8
+    }
+}
+
+impl Default for Symbols {
+    /// Nothing decided. 32 KiB.
+    #[allow(clippy::large_stack_arrays)]
+    fn default() -> Self {
+        Self(Box::new([0; 1 << QUICK_BITS]))
+    }
+}
+
+impl Symbols {
+    /// From the entries for one code: exponent, and length in the high byte; 0 where 12 bits do not decide.
+    ///
+    /// A code counts as decided only where the bits behind those known cannot change it, whatever nonsense a file's tables are: the
+    /// result is what one look-up after the other gives.
+    pub fn new(quick: &[u16; 1 << QUICK_BITS]) -> Self {
+        // By number of known bits, then by these.
+        let mut decided = vec![quick.to_vec()];
+        for _ in 0..QUICK_BITS {
+            let more = decided.last().map_or(&[][..], |more| more);
+            let same = |pair: &[u16]| if pair[0] == pair[1] { pair[0] } else { 0 };
+            let less = more.chunks_exact(2).map(same).collect();
+            decided.push(less);
+        }
+        decided.reverse();
+        let mut symbols = Self::default();
+        for (prefix, entry) in symbols.0.iter_mut().enumerate() {
+            let (mut bits, mut codes) = (0, 0);
+            while codes < MAX_CODES {
+                let known = QUICK_BITS - bits;
+                let rest = prefix & ((1 << known) - 1);
+                let code = decided[known as usize][rest];
+                let length = u32::from(code >> 8);
+                if code == 0 || length > known {
+                    break;
+                }
+                *entry |= u64::from(code as u8) << (8 * codes) | 1 << (48 + bits);
+                bits += length;
+                codes += 1;
+            }
+            if codes > 0 {
+                *entry |= u64::from(codes) << 40 | u64::from(bits) << 44 | 1 << (48 + bits);
+            }
+        }
+        symbols
+    }
+
+    /// The entry for the bits at the top of `buffer`.
+    #[inline]
+    pub fn entry(&self, buffer: u64) -> Entry {
+        Entry(self.0[(buffer >> (64 - QUICK_BITS)) as usize])
+    }
+}

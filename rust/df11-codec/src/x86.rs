@@ -1,0 +1,20 @@
+//! What an x86-64 processor can do. Asked once by the standard library, then read from memory.
+
+/// The features that the AVX2 kernel is compiled with.
+pub fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("lzcnt")
+        && is_x86_feature_detected!("popcnt")
+        && is_x86_feature_detected!("movbe")
+}
+
+/// The features that the AVX-512 kernel is compiled with.
+#[cfg(has_avx512)]
+pub fn has_avx512() -> bool {
+    has_avx2()
+        && is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vpopcntdq")
+}
