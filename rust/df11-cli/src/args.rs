@@ -6,7 +6,7 @@ use clap::{Parser, Subcommand, builder::PossibleValuesParser};
 use df11_file::{
     Error, Options, Result,
     architectures::Choice,
-    options::{Cast, HeaderMode, IfExists, Verify},
+    options::{Cast, HeaderMode, IfExists, Verify, kernel},
 };
 
 /// Turns BF16 checkpoints into DFloat11 files: lossless, about 30 % smaller, decoded on the GPU by existing loaders.
@@ -88,6 +88,9 @@ pub struct Compress {
     /// Worker threads [default: all cores]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
+    /// The implementation of the hot loops; for tests and fault reports.
+    #[arg(long, env = "DF11_KERNEL", hide = true)]
+    pub kernel: Option<String>,
     /// Show the plan and write nothing.
     #[arg(long)]
     pub dry_run: bool,
@@ -124,6 +127,7 @@ impl Compress {
             max_memory: self.max_memory,
             max_rate: self.max_rate,
             threads: self.threads,
+            kernel: kernel(self.kernel.as_deref())?,
             ..self.recognition.options()?
         })
     }

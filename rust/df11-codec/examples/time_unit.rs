@@ -1,4 +1,4 @@
-//! Times one compression unit on one core, memory to memory. `time_unit FILE [ROUNDS]`: FILE holds little-endian BF16 weights.
+//! Times one compression unit on one core, memory to memory. `time_unit FILE ROUNDS [KERNEL]`: FILE holds little-endian BF16 weights.
 //! Prints one JSON object: weights, and the fastest seconds of encoding (histogram, code, tables, all six tensors) and of checking.
 #![allow(clippy::print_stdout)]
 
@@ -12,7 +12,10 @@ use df11_codec::{
 fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let weights = std::fs::read(args.next().ok_or("which file?")?)?;
-    let rounds: u32 = args.next().map_or(Ok(5), |text| text.parse())?;
+    let rounds: u32 = args.next().ok_or("how many rounds?")?.parse()?;
+    let kernel = args
+        .next()
+        .map_or(Ok(Kernel::best()), |name| name.parse())?;
     let [.., low, high] = weights[..] else {
         return Err("the file is empty".into());
     };
@@ -27,9 +30,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     for _ in 0..rounds {
         let began = Instant::now();
         let mut histogram = ExponentHistogram::default();
-        histogram.count(Kernel::default(), &weights);
+        histogram.count(kernel, &weights);
         let code = UnitCode::new(&histogram, last_exponent)?;
-        encode_piece(Kernel::default(), &code, &weights, start, &mut piece);
+        encode_piece(kernel, &code, &weights, start, &mut piece);
         encoding = encoding.min(began.elapsed().as_secs_f64());
 
         let began = Instant::now();
@@ -42,12 +45,12 @@ fn main() -> Result<(), Box<dyn Error>> {
             output_positions: &piece.output_positions,
             sign_mantissa: &piece.sign_mantissa,
         };
-        let checked = DecodeTables::new(code.luts())?.check_chunks(&run, &weights);
+        let checked = DecodeTables::with_kernel(kernel, code.luts())?.check_chunks(&run, &weights);
         checked.map_err(|mismatch| format!("{mismatch:?}"))?;
         checking = checking.min(began.elapsed().as_secs_f64());
     }
     println!(
-        "{{\"weights\": {}, \"encode_seconds\": {encoding}, \"check_seconds\": {checking}}}",
+        "{{\"kernel\": \"{kernel}\", \"weights\": {}, \"encode_seconds\": {encoding}, \"check_seconds\": {checking}}}",
         weights.len() / 2
     );
     Ok(())

@@ -2,7 +2,12 @@
 
 use std::path::PathBuf;
 
-use crate::architectures::Choice;
+use df11_codec::{Kernel, KernelError};
+
+use crate::{
+    architectures::Choice,
+    error::{Code, Error, Result},
+};
 
 /// How the header of the result is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,7 +68,7 @@ macro_rules! named {
         impl std::str::FromStr for $type {
             type Err = crate::error::Error;
 
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
+            fn from_str(text: &str) -> Result<Self> {
                 match text {
                     $($text => Ok(Self::$variant),)+
                     _ => Err(crate::error::Error::new(
@@ -104,4 +109,18 @@ pub struct Options {
     pub threads: Option<usize>,
     /// Worker threads give way to other programs.
     pub low_priority: bool,
+    /// The implementation of the hot loops.
+    pub kernel: Kernel,
+}
+
+/// The kernel of this name; without one the fastest that is sound here.
+///
+/// # Errors
+/// `E_OPTION` where there is no such kernel, or the processor cannot run it.
+pub fn kernel(name: Option<&str>) -> Result<Kernel> {
+    let wrong = |error: KernelError| {
+        Error::new(Code::Option, error.to_string())
+            .hint("Set DF11_KERNEL to another name, or not at all.")
+    };
+    name.map_or(Ok(Kernel::best()), |name| name.parse().map_err(wrong))
 }

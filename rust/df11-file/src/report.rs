@@ -2,7 +2,7 @@
 
 use std::{path::Path, time::Instant};
 
-use df11_codec::{CodeKind, UnitCode};
+use df11_codec::{CodeKind, Kernel, UnitCode};
 use serde::Serialize;
 
 use crate::{
@@ -59,6 +59,8 @@ pub struct Report {
     pub units: Vec<UnitReport>,
     /// What the user should know.
     pub notes: Vec<String>,
+    /// The implementation of the hot loops.
+    pub kernel: &'static str,
     /// Worker threads.
     pub threads: usize,
     /// Memory budget in bytes.
@@ -110,7 +112,13 @@ impl Report {
             seconds: 0.0,
             bytes_read: 0,
             units: Vec::new(),
-            notes: plan.notes.clone(),
+            notes: plan
+                .notes
+                .iter()
+                .cloned()
+                .chain(disabled_kernels())
+                .collect(),
+            kernel: plan.options.kernel.name(),
             threads: budget.threads,
             memory_budget: budget.bytes,
         }
@@ -203,6 +211,14 @@ fn notes(code: &UnitCode, df11_bytes: u64, bf16_bytes: u64) -> Vec<String> {
         .filter(|(applies, _)| *applies)
         .map(|(_, note)| (*note).to_owned())
         .collect()
+}
+
+/// Kernels that this machine gets wrong.
+fn disabled_kernels() -> impl Iterator<Item = String> {
+    let note = |kernel| {
+        format!("the kernel {kernel} failed its self-test on this machine and was not used")
+    };
+    Kernel::disabled().into_iter().map(note)
 }
 
 /// A path as text, for reports.

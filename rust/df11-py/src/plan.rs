@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use df11_file::{
     Options, PlanReport, Result,
     architectures::{Choice, Library},
+    options::kernel,
 };
 use pyo3::prelude::*;
 
@@ -73,6 +74,7 @@ pub fn plan(
             max_rate,
             threads,
             low_priority,
+            kernel: kernel(std::env::var("DF11_KERNEL").ok().as_deref())?,
         })
     };
     let options = options().map_err(|error| raise(py, &error))?;

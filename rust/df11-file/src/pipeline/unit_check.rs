@@ -63,7 +63,7 @@ impl UnitCheck<'_> {
     pub fn tables(&self) -> Result<DecodeTables> {
         let mut luts = vec![0; self.layout.lut_rows as usize * 256];
         (self.read)(&mut luts, self.place.luts)?;
-        DecodeTables::new(&luts)
+        DecodeTables::with_kernel(self.plan.options.kernel, &luts)
             .map_err(|error| self.fault(&format!("its luts are wrong: {error}")))
     }
 

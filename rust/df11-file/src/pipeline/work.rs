@@ -74,7 +74,7 @@ impl<'a> Work<'a> {
             progress,
             file,
             pool,
-            kernel: Kernel::default(),
+            kernel: plan.options.kernel,
             channels,
             kept: None,
             map: manifest.map(|manifest| FileMap::self_describing(plan, manifest.header_bytes)),
