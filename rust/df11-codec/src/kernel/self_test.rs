@@ -111,8 +111,9 @@ fn checks_alike(stages: &Stages, weights: &[u8], code: &UnitCode) -> bool {
     true
 }
 
-/// Exponents from steep (few different ones, with zeros and stragglers) to flat (codes of 8 bits), and a ladder with codes of up to 18.
-fn samples() -> [Vec<u8>; 3] {
+/// Exponents from steep (few different ones, with zeros and stragglers) to flat (codes of 4 and of 8 bits), and a ladder with codes of up
+/// to 18.
+fn samples() -> [Vec<u8>; 4] {
     let mut state = 0x9E37_79B9_7F4A_7C15u64;
     let mut sample = |exponent: fn(u64) -> u8| {
         let mut weights = Vec::with_capacity(2 * WEIGHTS);
@@ -131,6 +132,7 @@ fn samples() -> [Vec<u8>; 3] {
             25 => 200,
             _ => 122 - (random >> 9 & 0xFFFF | 0x10_0000).trailing_zeros() as u8,
         }),
+        sample(|random| 100 + (random % 16) as u8),
         sample(|random| (random % 240) as u8),
         sample(|random| 140 - (random >> 20).trailing_zeros().min(30) as u8),
     ]
