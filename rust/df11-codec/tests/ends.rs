@@ -106,6 +106,21 @@ fn a_full_last_chunk_leaves_no_room_for_another_weight() {
     assert_eq!(found, Err(MismatchKind::Length));
 }
 
+/// A chunk too many behind a stream that fills its last one: every weight, gap and position is right, the length is not.
+#[test]
+fn a_chunk_behind_the_end_is_found() {
+    let weights = ending(20, 0, unit::official);
+    let mut unit = unit::encode(&weights, &unit::official(&weights), &[4000]);
+    unit.stream.push(0);
+    unit.gaps.extend([0; 320]);
+    let n = u32::try_from(unit.n()).unwrap_or(0);
+    unit.positions.extend(n.to_le_bytes());
+    for lengths in [&[1][..], &[1000]] {
+        let found = unit.check(lengths).map_err(|mismatch| mismatch.kind);
+        assert_eq!(found, Err(MismatchKind::Length));
+    }
+}
+
 /// All chunks but an empty last one, with all gaps: that the run ends before the unit does cannot be seen.
 #[test]
 fn more_gaps_than_needed_do_no_harm() {

@@ -94,3 +94,58 @@ impl Symbols {
         Entry(self.0[(buffer >> (64 - QUICK_BITS)) as usize])
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tables of a broken file: which code it is may depend on bits behind the code.
+    #[test]
+    fn one_look_up_is_several() {
+        let mut state = 0x9E37_79B9_7F4A_7C15u64;
+        let mut random = || {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state
+        };
+        let mut taken = [0; MAX_CODES as usize + 1];
+        for variants in [1, 2, 3, 50] {
+            let codes: Vec<u16> = (0..64)
+                .map(|_| (1 + random() as u16 % 6) << 8 | random() as u16 & 0xFF)
+                .collect();
+            let mut quick = [0; 1 << QUICK_BITS];
+            for (prefix, code) in quick.iter_mut().enumerate() {
+                let variant = random() as usize % variants / 2;
+                *code = codes[((prefix >> 6) + variant) % 64];
+                if random() % 500 == 0 {
+                    *code = 0;
+                }
+            }
+            let symbols = Symbols::new(&quick);
+            for _ in 0..20_000 {
+                let buffer = random();
+                let entry = symbols.entry(buffer);
+                let (mut bits, mut starts) = (0, 0u64);
+                for &exponent in &entry.exponents()[..entry.codes()] {
+                    let code = quick[(buffer << bits >> (64 - QUICK_BITS)) as usize];
+                    assert_eq!(code as u8, exponent);
+                    starts |= 1 << bits;
+                    bits += u32::from(code >> 8);
+                }
+                starts |= 1 << bits;
+                assert_eq!(bits as usize, entry.bits());
+                taken[entry.codes()] += 1;
+                for border in 1..=bits {
+                    let past = (starts >> border).trailing_zeros();
+                    assert_eq!(
+                        u32::from(entry.past(border as usize)),
+                        past,
+                        "{starts:b} from {border}"
+                    );
+                }
+            }
+        }
+        assert!(taken.iter().all(|&n| n > 0), "{taken:?}");
+    }
+}

@@ -13,6 +13,9 @@ const WINDOW: usize = WINDOW_BITS as usize;
 
 /// Encodes a piece; returns the bit behind its last code.
 pub fn encode(input: &Input<'_>, out: &mut Output<'_>) -> u64 {
+    if is_flat(input.codes) {
+        return super::reference::encode(input, out);
+    }
     let mut table = std::mem::take(out.pairs);
     let end = match table.of(input.codes) {
         Some(pairs) => {
@@ -25,6 +28,13 @@ pub fn encode(input: &Input<'_>, out: &mut Output<'_>) -> u64 {
     };
     *out.pairs = table;
     end
+}
+
+/// Whether more than half of the weights have codes of more than 5 bits, by the code's own shares. Then the pairs that occur are so many
+/// that a look-up waits for the second-level cache, and there is little to join.
+fn is_flat(codes: &[Code; 256]) -> bool {
+    let short = codes.iter().filter(|code| (1..=5).contains(&code.bits));
+    short.map(|code| 32 >> code.bits).sum::<u32>() < 16
 }
 
 /// Where a step starts: index of its weight in the block, and the bit in its window.

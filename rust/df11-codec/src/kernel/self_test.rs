@@ -111,27 +111,32 @@ fn checks_alike(stages: &Stages, weights: &[u8], code: &UnitCode) -> bool {
     true
 }
 
-/// Exponents from steep (few different ones, with zeros and stragglers) to flat (codes of 8 bits), and a ladder with codes of up to 18.
-fn samples() -> [Vec<u8>; 3] {
+/// Exponents from steep (few different ones, with zeros and stragglers) to flat (codes of 8 bits); stretches of 1 and of about 5 bits a
+/// weight; and a ladder with codes of up to 18.
+fn samples() -> [Vec<u8>; 4] {
     let mut state = 0x9E37_79B9_7F4A_7C15u64;
-    let mut sample = |exponent: fn(u64) -> u8| {
+    let mut sample = |exponent: fn(usize, u64) -> u8| {
         let mut weights = Vec::with_capacity(2 * WEIGHTS);
-        for _ in 0..WEIGHTS {
+        for index in 0..WEIGHTS {
             state ^= state << 13;
             state ^= state >> 7;
             state ^= state << 17;
             let noise = (state >> 48) as u16 & 0x807F;
-            weights.extend((noise | u16::from(exponent(state)) << 7).to_le_bytes());
+            weights.extend((noise | u16::from(exponent(index, state)) << 7).to_le_bytes());
         }
         weights
     };
     [
-        sample(|random| match random % 512 {
+        sample(|_, random| match random % 512 {
             0..25 => 0,
             25 => 200,
             _ => 122 - (random >> 9 & 0xFFFF | 0x10_0000).trailing_zeros() as u8,
         }),
-        sample(|random| (random % 240) as u8),
-        sample(|random| 140 - (random >> 20).trailing_zeros().min(30) as u8),
+        sample(|index, random| match index / 512 % 2 {
+            0 => 110,
+            _ => 103 + (random % 15) as u8,
+        }),
+        sample(|_, random| (random % 240) as u8),
+        sample(|_, random| 140 - (random >> 20).trailing_zeros().min(30) as u8),
     ]
 }
