@@ -225,3 +225,23 @@ fn signals() {
         world.assert_clean();
     }
 }
+
+#[test]
+fn a_kernel_by_name() {
+    let world = World::new(300_000);
+    let run = |kernel: &str| {
+        let options = ["--kernel", kernel, "--if-exists", "replace", "--json"];
+        world.compress(&options)
+    };
+    assert_eq!(code(&run("none-such")), 2);
+    let mut results = Vec::new();
+    for kernel in ["reference", "scalar"] {
+        let done = run(kernel);
+        assert_eq!(json(&done)["kernel"].as_str(), Some(kernel));
+        results.push(fs::read(world.path("model-DF11.safetensors")).unwrap());
+    }
+    let best = world.compress(&["--if-exists", "replace"]);
+    assert_eq!(code(&best), 0);
+    results.push(fs::read(world.path("model-DF11.safetensors")).unwrap());
+    assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
+}

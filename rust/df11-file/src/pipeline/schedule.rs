@@ -132,7 +132,10 @@ fn unit_loads(
 fn copy_loads(plan: &Plan, tensor: usize, span_weights: u64) -> impl Iterator<Item = Load> + use<> {
     let copied = &plan.passthrough[tensor];
     let elements = copied.shape.iter().product();
-    let spans = cut(elements, span_weights * 16 / copied.dtype.bitsize() as u64);
+    let spans = cut(
+        elements,
+        span_weights.saturating_mul(16) / copied.dtype.bitsize() as u64,
+    );
     spans.map(move |(first, elements)| Load::Passthrough {
         tensor,
         first,

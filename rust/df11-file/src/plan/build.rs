@@ -25,6 +25,10 @@ use crate::{
 /// # Errors
 /// Every reason in the header against it, the first with the others attached.
 pub fn plan(source: &Path, target: Option<&Path>, options: Options) -> Result<Plan> {
+    if options.max_rate == Some(0) {
+        let error = Error::new(Code::Option, "a rate of 0 would never end");
+        return Err(error.hint("Allow some bytes a second, or set no limit."));
+    }
     let library = Library::load(&options.definitions)?;
     let source = Source::open(source)?;
     let path = source.path().to_path_buf();

@@ -84,3 +84,13 @@ fn messages_hold_no_control_characters() {
     assert!(text.contains("E_FAKE") && text.lines().count() == 1);
     assert!(!text.chars().any(char::is_control), "{text:?}");
 }
+
+#[test]
+fn a_rate_of_nothing_is_refused() {
+    let world = World::mixed(1);
+    let options = Options {
+        max_rate: Some(0),
+        ..world.options()
+    };
+    assert_eq!(world.fails(options), Code::Option);
+}
