@@ -3,6 +3,7 @@
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;
 mod check;
+mod lane;
 pub(crate) mod lanes;
 mod launch;
 pub(crate) mod run;

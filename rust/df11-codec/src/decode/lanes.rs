@@ -5,33 +5,21 @@
 // These are the innermost steps; they must become part of their caller and of what its processor can do.
 #![allow(clippy::inline_always)]
 
-use super::{ChunkRun, DecodeTables, run::Slices, run::WINDOWS, symbols::Entry};
-use crate::{
-    bf16,
-    limits::{CHUNK_BITS, CHUNK_BYTES, WINDOW_BITS},
+use super::{
+    ChunkRun, DecodeTables,
+    lane::{Exponents, Gaps, Lane, MAX_WEIGHTS, Stream},
+    run::{Slices, WINDOWS},
 };
+use crate::{bf16, limits::CHUNK_BITS};
 
 /// Chunks that are decoded side by side.
 pub const LANES: usize = 4;
-/// Look-ups between two loads of 8 bytes, of which 57 bits are sure to be of use.
-const LOOK_UPS: usize = 4;
-/// Most codes of these.
-const MAX_CODES: usize = 5 * LOOK_UPS;
-
-const STREAM_BYTES: usize = 2 * CHUNK_BYTES as usize;
-const GAPS: usize = 2 * WINDOWS;
-/// Codes have one bit at least.
-const MAX_WEIGHTS: usize = CHUNK_BITS as usize;
-
 /// Memory of a check, reused from run to run.
 #[derive(Debug)]
 pub struct CheckBuffers {
-    /// A chunk's bytes and a few behind it; then zeros. Sizes are powers of two, and a store more, so that a mask keeps indices inside.
-    streams: Vec<[u8; STREAM_BYTES + 8]>,
-    /// The gaps that the codes say, by window of the chunk.
-    gaps: Vec<[u8; GAPS + 1]>,
-    /// Decoded exponents.
-    exponents: Vec<[u8; MAX_WEIGHTS + 8]>,
+    streams: Vec<Stream>,
+    gaps: Vec<Gaps>,
+    exponents: Vec<Exponents>,
 }
 
 impl Default for CheckBuffers {
@@ -39,9 +27,9 @@ impl Default for CheckBuffers {
     #[allow(clippy::large_stack_arrays)]
     fn default() -> Self {
         Self {
-            streams: vec![[0; STREAM_BYTES + 8]; LANES],
-            gaps: vec![[0; GAPS + 1]; LANES],
-            exponents: vec![[0; MAX_WEIGHTS + 8]; LANES],
+            streams: vec![[0; size_of::<Stream>()]; LANES],
+            gaps: vec![[0; size_of::<Gaps>()]; LANES],
+            exponents: vec![[0; size_of::<Exponents>()]; LANES],
         }
     }
 }
@@ -179,89 +167,9 @@ fn are_equal<const K: usize>(
     true
 }
 
-/// Where a lane is in its chunk.
-#[derive(Clone, Copy, Default)]
-struct Lane {
-    bit: usize,
-    decoded: usize,
-    weights: usize,
-}
-
-impl Lane {
-    #[inline(always)]
-    fn has_round(&self) -> bool {
-        self.decoded + MAX_CODES <= self.weights
-    }
-
-    /// The bits from the current one on, 57 at least.
-    #[inline(always)]
-    fn load(&self, stream: &[u8; STREAM_BYTES + 8]) -> u64 {
-        let at = self.bit / 8 % STREAM_BYTES;
-        let bytes = stream[at..].first_chunk().copied().unwrap_or_default();
-        u64::from_be_bytes(bytes) << (self.bit % 8)
-    }
-
-    /// Some look-ups.
-    #[inline(always)]
-    fn round(
-        &mut self,
-        tables: &DecodeTables,
-        stream: &[u8; STREAM_BYTES + 8],
-        gaps: &mut [u8; GAPS + 1],
-        exponents: &mut [u8; MAX_WEIGHTS + 8],
-    ) {
-        let mut buffer = self.load(stream);
-        for _ in 0..LOOK_UPS {
-            let entry = tables.symbols.entry(buffer);
-            if entry.codes() == 0 {
-                self.single(tables, stream, gaps, exponents);
-                buffer = self.load(stream);
-                continue;
-            }
-            self.take(entry, gaps, exponents);
-            buffer <<= entry.bits();
-        }
-    }
-
-    /// Takes the codes of a look-up.
-    ///
-    /// The gap that it stores for the next window is right if these codes reach it. If not, the next look-up of this window stores
-    /// another: only the right one stays.
-    #[inline(always)]
-    fn take(
-        &mut self,
-        entry: Entry,
-        gaps: &mut [u8; GAPS + 1],
-        exponents: &mut [u8; MAX_WEIGHTS + 8],
-    ) {
-        gaps[self.bit / WINDOW_BITS as usize % GAPS + 1] = entry.past(self.bit.wrapping_neg() % 64);
-        let at = self.decoded % MAX_WEIGHTS;
-        exponents[at..at + 8].copy_from_slice(&entry.exponents());
-        self.decoded += entry.codes();
-        self.bit += entry.bits();
-    }
-
-    /// Takes one code of any length. One of length 0 stays where it is, so the chunk's end comes out wrong.
-    #[inline(never)]
-    fn single(
-        &mut self,
-        tables: &DecodeTables,
-        stream: &[u8; STREAM_BYTES + 8],
-        gaps: &mut [u8; GAPS + 1],
-        exponents: &mut [u8; MAX_WEIGHTS + 8],
-    ) {
-        let (exponent, bits) = tables.next(self.load(stream)).unwrap_or_default();
-        let window = self.bit / WINDOW_BITS as usize;
-        self.bit += bits as usize;
-        gaps[window % GAPS + 1] = (self.bit % WINDOW_BITS as usize) as u8;
-        exponents[self.decoded % MAX_WEIGHTS] = exponent;
-        self.decoded += 1;
-    }
-}
-
 /// Whether a chunk's gaps are those of its packed bytes.
 #[inline(always)]
-fn packed_equal(gaps: &[u8; GAPS + 1], packed: &[u8]) -> bool {
+fn packed_equal(gaps: &Gaps, packed: &[u8]) -> bool {
     const GROUP: usize = 5;
     let groups = packed.chunks_exact(GROUP);
     groups.len() == WINDOWS / 8

@@ -78,6 +78,9 @@ unsafe fn count_window(counts: &mut [u64; 256], weights: &[u8], window: Window) 
 }
 
 /// Adds how many of the weights in `inside` have each of the 16 values of four bits, the lowest first.
+///
+/// # Safety
+/// The processor must have the features below.
 #[inline]
 #[target_feature(enable = "popcnt,bmi1")]
 unsafe fn add_slices(counts: &mut [u64; WINDOW], inside: u64, [b0, b1, b2, b3]: [u64; 4]) {
@@ -92,6 +95,9 @@ unsafe fn add_slices(counts: &mut [u64; WINDOW], inside: u64, [b0, b1, b2, b3]: 
 }
 
 /// The exponents of the 32 weights from byte `at` of 128 bytes.
+///
+/// # Safety
+/// The processor must have the features below.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn exponents(weights: &[u8], at: usize) -> __m256i {
@@ -106,6 +112,9 @@ unsafe fn exponents(weights: &[u8], at: usize) -> __m256i {
 }
 
 /// The top bits of 64 bytes.
+///
+/// # Safety
+/// The processor must have the features below.
 #[inline]
 #[target_feature(enable = "avx2")]
 unsafe fn mask(low: __m256i, high: __m256i) -> u64 {
