@@ -1,7 +1,7 @@
 //! Reads written bytes back, decodes them as the kernel does, and compares them with the source that is still in memory.
 
 use df11_codec::{
-    ChunkRun, DecodeTables, Mismatch, MismatchKind, UnitLayout,
+    CheckBuffers, ChunkRun, DecodeTables, Mismatch, MismatchKind, UnitLayout,
     limits::{CHUNK_BITS, CHUNK_BYTES, GAP_BYTES_PER_CHUNK},
 };
 use rayon::prelude::*;
@@ -46,6 +46,7 @@ struct Buffers {
     gaps: Vec<u8>,
     output_positions: Vec<u8>,
     sign_mantissa: Vec<u8>,
+    check: CheckBuffers,
 }
 
 /// The error for bytes of a plan's result that are not what was to be written.
@@ -179,7 +180,7 @@ impl UnitCheck<'_> {
             output_positions: &buffers.output_positions,
             sign_mantissa: &buffers.sign_mantissa,
         };
-        let checked = tables.check_chunks(&run, expected);
+        let checked = tables.check_chunks_with(&run, expected, &mut buffers.check);
         checked.map_err(|mismatch| self.mismatch(&mismatch))?;
         self.progress.add_stage((to - from) * 2);
         Ok(())
