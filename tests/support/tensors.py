@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-NUMPY_TYPES = {"BF16": "<u2", "F16": "<f2", "F32": "<f4", "I64": "<i8", "U8": "|u1"}
+NUMPY_TYPES = {"BF16": "<u2", "F16": "<f2", "F32": "<f4", "F8_E4M3": "|u1", "I64": "<i8", "U8": "|u1"}
 
 
 @dataclass(frozen=True, eq=False)
 class Tensor:
-    """A tensor of a safetensors file: dtype name and raw values (BF16 as bit patterns)."""
+    """A tensor of a safetensors file: dtype name and raw values (BF16 and FP8 as bit patterns)."""
 
     dtype: str
     array: np.ndarray
