@@ -75,14 +75,6 @@ fn show(report: &Report) {
         report.units.len(),
         report.verify,
     ));
-    if let Some(loader) = &report.loader {
-        output::line(&format!(
-            "  load it with node {} of {} ({}) {}",
-            loader.node, loader.pack, loader.url, loader.note
-        ));
-    }
-    report
-        .notes
-        .iter()
-        .for_each(|note| output::line(&format!("  note: {note}")));
+    output::loader("load it with", report.loader.as_ref());
+    output::notes("note:", &report.notes);
 }

@@ -48,16 +48,8 @@ pub fn show(report: &PlanReport, as_json: bool) {
         bytes(report.predicted_bytes),
         report.target
     ));
-    if let Some(loader) = &report.loader {
-        output::line(&format!(
-            "  loader        node {} of {} ({}) {}",
-            loader.node, loader.pack, loader.url, loader.note
-        ));
-    }
-    report
-        .notes
-        .iter()
-        .for_each(|note| output::line(&format!("  note          {note}")));
+    output::loader("loader       ", report.loader.as_ref());
+    output::notes("note         ", &report.notes);
 }
 
 /// Lists the architectures. Loading them checks them.

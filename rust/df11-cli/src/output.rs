@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use df11_file::{Error, error::printable};
+use df11_file::{Error, architectures::Loader, error::printable};
 use serde_json::{Value, json};
 
 /// A line of data on standard output. Names in it come from files, so control characters are escaped.
@@ -40,6 +40,27 @@ fn object(error: &Error) -> Value {
         "index": error.index,
         "also": error.also.iter().map(object).collect::<Vec<_>>(),
     })
+}
+
+/// Which node takes the result, behind a label.
+pub fn loader(label: &str, loader: Option<&Loader>) {
+    if let Some(Loader {
+        node,
+        pack,
+        url,
+        note,
+        ..
+    }) = loader
+    {
+        line(&format!("  {label} node {node} of {pack} ({url}) {note}"));
+    }
+}
+
+/// Notes, each behind a label.
+pub fn notes(label: &str, notes: &[String]) {
+    for note in notes {
+        line(&format!("  {label} {note}"));
+    }
 }
 
 /// Bytes for people.

@@ -22,6 +22,12 @@ impl Conversion {
         (self.from.bitsize() / 8, self.to.bitsize() / 8)
     }
 
+    /// Bytes that whole elements of together `bytes` bytes take once converted.
+    pub fn converted_bytes(self, bytes: u64) -> u64 {
+        let (from, to) = self.widths();
+        bytes / from as u64 * to as u64
+    }
+
     /// Converts whole elements of `input` (little-endian) into `output` and returns how many changed their value.
     #[allow(clippy::float_cmp)] // Whether a value changed at all is the question.
     pub fn apply(self, input: &[u8], output: &mut [u8]) -> u64 {

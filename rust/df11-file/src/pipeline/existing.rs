@@ -6,7 +6,6 @@ use df11_codec::UnitLayout;
 
 use super::{reader::read_weights, unit_check::UnitCheck};
 use crate::{
-    convert::Conversion,
     error::{Code, Result},
     header::{TensorEntry, TensorInfo},
     options::HeaderMode,
@@ -140,7 +139,7 @@ fn same_passthrough(plan: &Plan, tensor: &Passthrough, target: &Source) -> Resul
         let scaled = |bytes: u64| {
             tensor
                 .conversion
-                .map_or(bytes, |conversion| scale(conversion, bytes))
+                .map_or(bytes, |conversion| conversion.converted_bytes(bytes))
         };
         expected.resize(scaled(length) as usize, 0);
         match tensor.conversion {
@@ -157,11 +156,6 @@ fn same_passthrough(plan: &Plan, tensor: &Passthrough, target: &Source) -> Resul
         at += length;
     }
     Ok(true)
-}
-
-fn scale(conversion: Conversion, bytes: u64) -> u64 {
-    let (from, to) = conversion.widths();
-    bytes / from as u64 * to as u64
 }
 
 /// Compares the first, the last and some more kernel chunks of a unit with the source, and its split positions.

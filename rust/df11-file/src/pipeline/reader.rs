@@ -138,8 +138,7 @@ impl<'a> Reader<'a> {
                 Some(conversion) => {
                     self.raw.resize(length, 0);
                     self.plan.source.read(&mut self.raw, offset)?;
-                    let (from, to) = conversion.widths();
-                    let written = length / from * to;
+                    let written = conversion.converted_bytes(length as u64) as usize;
                     let changed = conversion.apply(&self.raw, &mut target[..written]);
                     self.totals.changed_values += if hash { changed } else { 0 };
                     written
