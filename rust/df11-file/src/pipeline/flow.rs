@@ -18,7 +18,7 @@ use super::{
     verify::Verification,
 };
 use crate::{
-    budget::{Budget, PIECE_WEIGHTS},
+    budget::{Budget, PIECE_WEIGHTS, SPANS},
     error::Result,
     output::Region,
     progress::Progress,
@@ -69,11 +69,13 @@ impl<'a> Flow<'a> {
             progress,
             tasks,
             done,
-            pieces: (0..width).map(|_| EncodedPiece::default()).collect(),
+            pieces: (0..width)
+                .map(|_| EncodedPiece::with_capacity(PIECE_WEIGHTS as usize))
+                .collect(),
             waiting: Vec::with_capacity(width),
             runs: (0..width).map(|_| RunMemory::default()).collect(),
             verification: Verification::default(),
-            open: Vec::new(),
+            open: Vec::with_capacity(SPANS),
             spares: Spares::default(),
             ledger,
         }

@@ -13,6 +13,11 @@ pub struct OverfillProbe {
 }
 
 impl OverfillProbe {
+    /// Begins a unit.
+    pub fn begin(&mut self) {
+        (self.last_position, self.most) = (0, 0);
+    }
+
     /// Encodes one piece for its positions alone.
     pub fn piece(&mut self, kernel: Kernel, unit: &SurveyedUnit, piece: usize, weights: &[u8]) {
         encode_piece(

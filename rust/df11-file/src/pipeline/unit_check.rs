@@ -9,7 +9,7 @@ use crate::{
 };
 use df11_codec::{
     CheckBuffers, ChunkRun, DecodeTables, Mismatch, MismatchKind, UnitLayout,
-    limits::{CHUNK_BITS, CHUNK_BYTES, GAP_BYTES_PER_CHUNK},
+    limits::{CHUNK_BITS, CHUNK_BYTES, GAP_BYTES_PER_CHUNK, MAX_WEIGHTS_PER_CHUNK},
 };
 
 /// Kernel chunks that one task reads and decodes.
@@ -40,13 +40,27 @@ pub struct UnitCheck<'a> {
 }
 
 /// Memory for one run of kernel chunks.
-#[derive(Default)]
 pub struct RunMemory {
     encoded_exponent: Vec<u8>,
     gaps: Vec<u8>,
     output_positions: Vec<u8>,
     sign_mantissa: Vec<u8>,
     check: CheckBuffers,
+}
+
+impl Default for RunMemory {
+    /// Room for the longest run.
+    fn default() -> Self {
+        let room =
+            |bytes_per_chunk: u64| Vec::with_capacity((CHUNKS_PER_RUN * bytes_per_chunk) as usize);
+        Self {
+            encoded_exponent: room(CHUNK_BYTES + LOOKAHEAD),
+            gaps: room(GAP_BYTES_PER_CHUNK + 1),
+            output_positions: room(8),
+            sign_mantissa: room(MAX_WEIGHTS_PER_CHUNK),
+            check: CheckBuffers::default(),
+        }
+    }
 }
 
 /// The error for bytes of a plan's result that are not what was to be written.

@@ -44,6 +44,7 @@ pub struct Work<'a> {
     flush: FlushRequests,
     flow: Flow<'a>,
     survey: Survey,
+    probe: OverfillProbe,
     /// The one span of a unit that was surveyed and is encoded next.
     kept: Option<Span>,
     /// Known from the start for a self-describing file, after the last survey for an official one.
@@ -72,6 +73,7 @@ impl<'a> Work<'a> {
             flush,
             flow,
             survey: Survey::default(),
+            probe: OverfillProbe::default(),
             kept: None,
             map: manifest.map(|manifest| FileMap::self_describing(plan, manifest.header_bytes)),
             surveyed: plan.units.iter().map(|_| None).collect(),
@@ -142,8 +144,8 @@ impl<'a> Work<'a> {
     }
 
     /// Most weights in one kernel chunk of a near-constant unit. Rare, so it may read the unit once more.
-    fn fullest_chunk(&self, index: usize, surveyed: &SurveyedUnit) -> Result<u64> {
-        let mut probe = OverfillProbe::default();
+    fn fullest_chunk(&mut self, index: usize, surveyed: &SurveyedUnit) -> Result<u64> {
+        self.probe.begin();
         let mut memory = SpanMemory::default();
         for (piece, start) in surveyed.starts.iter().enumerate() {
             self.progress.check_cancelled()?;
@@ -154,9 +156,10 @@ impl<'a> Work<'a> {
                 read_weights(self.plan, index, start.weight, weights, &mut memory)?;
                 &memory.bytes
             };
-            probe.piece(self.plan.options.kernel, surveyed, piece, weights);
+            self.probe
+                .piece(self.plan.options.kernel, surveyed, piece, weights);
         }
-        Ok(probe.most_weights())
+        Ok(self.probe.most_weights())
     }
 
     fn encode(&mut self, index: usize) -> Result<()> {
