@@ -1,23 +1,13 @@
 //! `df11 compress`.
 
-use std::{
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
-    time::Duration,
-};
-
 use df11_file::{Job, PlanReport, Report, Result, Status, plan};
 
 use crate::{
-    args::{Compress, usage},
+    args::Compress,
     listing,
     output::{self, bytes},
-    progress::Display,
+    watch,
 };
-
-const POLL: Duration = Duration::from_millis(100);
-
-/// How often the user asked to stop.
-static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
 
 /// Compresses a file, or with `--dry-run` shows the plan.
 pub fn compress(command: &Compress, as_json: bool) -> Result<()> {
@@ -30,34 +20,21 @@ pub fn compress(command: &Compress, as_json: bool) -> Result<()> {
         listing::show(&PlanReport::new(&plan), as_json);
         return Ok(());
     }
-    watch_signals()?;
+    watch::signals()?;
     let job = Job::start(plan)?;
-    let mut display = Display::new(as_json);
-    while !job.join(Some(POLL)) {
-        if INTERRUPTS.load(Relaxed) > 0 {
-            job.cancel();
-        }
-        display.show(job.plan(), &job.snapshot());
-    }
-    display.end();
-    let report = job.result()?;
+    let units = &job.plan().units;
+    let report = watch::watch(&job, as_json, |now| {
+        let unit = now.unit.and_then(|unit| units.get(unit as usize));
+        let name = unit.map_or("", |unit| unit.name.as_str());
+        let (phase, done) = (now.phase.as_str(), now.units_done);
+        format!("{phase} unit {done}/{} {name}", units.len())
+    })?;
     if as_json {
         output::json(&report);
     } else {
         show(&report);
     }
     Ok(())
-}
-
-/// The first signal stops the job cleanly, the second the program at once.
-fn watch_signals() -> Result<()> {
-    let handler = || {
-        if INTERRUPTS.fetch_add(1, Relaxed) > 0 {
-            std::process::exit(130);
-        }
-    };
-    ctrlc::set_handler(handler)
-        .map_err(|error| usage(format!("signals cannot be handled: {error}")))
 }
 
 fn show(report: &Report) {

@@ -9,6 +9,7 @@
 
 pub mod architectures;
 pub mod budget;
+pub mod check;
 mod convert;
 pub mod error;
 pub mod header;
@@ -20,7 +21,9 @@ mod plan;
 pub mod progress;
 mod report;
 mod source;
+mod stored;
 mod system;
+mod task;
 
 pub use error::{Class, Code, Error, Result};
 pub use job::Job;
@@ -29,3 +32,4 @@ pub use plan::{Plan, PlanReport, plan};
 pub use progress::{Phase, Snapshot};
 pub use report::{Report, Status, UnitReport};
 pub use source::Source;
+pub use task::Task;
