@@ -7,7 +7,7 @@
 
 use super::{
     ChunkRun, DecodeTables,
-    lane::{Exponents, Gaps, Lane, MAX_WEIGHTS, Stream},
+    lane::{Exponents, Gaps, LOOK_UPS, Lane, MAX_WEIGHTS, Stream},
     run::{Slices, WINDOWS},
 };
 use crate::{bf16, limits::CHUNK_BITS};
@@ -140,14 +140,15 @@ fn are_equal<const K: usize>(
     }
     // While there is room for all codes of a round in every lane, and then lane by lane.
     while lanes.iter().all(Lane::has_round) {
-        for k in 0..K {
-            lanes[k].round(tables, &streams[k], &mut gaps[k], &mut exponents[k]);
-        }
+        round(&mut lanes, tables, streams, gaps, exponents);
     }
     for (k, chunk) in chunks.iter().flatten().enumerate() {
         let (lane, exponents) = (&mut lanes[k], &mut exponents[k]);
         while lane.has_round() {
-            lane.round(tables, &streams[k], &mut gaps[k], exponents);
+            let mut buffer = lane.load(&streams[k]);
+            for _ in 0..LOOK_UPS {
+                lane.look_up(&mut buffer, tables, &streams[k], &mut gaps[k], exponents);
+            }
         }
         while lane.decoded < lane.weights {
             lane.single(tables, &streams[k], &mut gaps[k], exponents);
@@ -165,6 +166,32 @@ fn are_equal<const K: usize>(
         }
     }
     true
+}
+
+/// A load and some look-ups in every lane. The lanes take turns with each look-up, so that the processor has those of all at hand.
+#[inline(always)]
+fn round<const K: usize>(
+    lanes: &mut [Lane; K],
+    tables: &DecodeTables,
+    streams: &[Stream; K],
+    gaps: &mut [Gaps; K],
+    exponents: &mut [Exponents; K],
+) {
+    let mut buffers = [0; K];
+    for k in 0..K {
+        buffers[k] = lanes[k].load(&streams[k]);
+    }
+    for _ in 0..LOOK_UPS {
+        for k in 0..K {
+            lanes[k].look_up(
+                &mut buffers[k],
+                tables,
+                &streams[k],
+                &mut gaps[k],
+                &mut exponents[k],
+            );
+        }
+    }
 }
 
 /// Whether a chunk's gaps are those of its packed bytes.
