@@ -9,6 +9,7 @@
 use std::arch::x86_64::*;
 
 use super::tables::Orders;
+use crate::x86;
 
 /// Low and high bytes of 32 weights: of octets 0 and 2 by turns, or of 1 and 3; each octet's in the order of [`Orders::bytes`].
 #[derive(Clone, Copy)]
@@ -24,6 +25,9 @@ pub struct Bytes {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub unsafe fn load(weights: *const u8, orders: &Orders) -> [Bytes; 2] {
+    for line in [0, 64] {
+        _mm_prefetch::<_MM_HINT_T0>(weights.wrapping_add(x86::AHEAD + line).cast());
+    }
     [0, 1].map(|first| {
         let [first, second] = [first, first + 2].map(|octet| {
             // SAFETY: octets are 16 bytes, the last one number 7.
