@@ -9,8 +9,8 @@ use df11_codec::{EncodedPiece, ExponentHistogram, Kernel, PieceStart, UnitCode, 
 fn ladder() -> (UnitCode, [u8; 33]) {
     let mut counts = [0; 256];
     let mut pair = (1, 1);
-    for exponent in 100..133 {
-        counts[exponent] = pair.0;
+    for count in &mut counts[100..133] {
+        *count = pair.0;
         pair = (pair.1, pair.0 + pair.1);
     }
     let code = UnitCode::new(&ExponentHistogram::from_counts(counts), 100).expect("encodable");
