@@ -55,16 +55,31 @@ pub fn equal_chunks(
     source: &[u8],
     buffers: &mut CheckBuffers,
 ) -> usize {
+    equal_chunks_with(tables, slices, run, source, buffers, |_, _| ())
+}
+
+/// [`equal_chunks`] that asks for memory it is going to need: with `fetch`, for the cache line of some bytes at an index.
+#[inline(always)]
+pub fn equal_chunks_with(
+    tables: &DecodeTables,
+    slices: &Slices<'_>,
+    run: &ChunkRun<'_>,
+    source: &[u8],
+    buffers: &mut CheckBuffers,
+    fetch: impl Fn(&[u8], usize) + Copy,
+) -> usize {
     if slices.first_chunk == 0 && (slices.gap(0) != 0 || slices.position(0) != Some(0)) {
         return 0;
     }
     let mut equal = 0;
     while equal + LANES <= slices.chunks
-        && are_equal::<LANES>(tables, slices, run, source, equal, buffers)
+        && are_equal::<LANES>(tables, slices, run, source, equal, buffers, fetch)
     {
         equal += LANES;
     }
-    while equal < slices.chunks && are_equal::<1>(tables, slices, run, source, equal, buffers) {
+    while equal < slices.chunks
+        && are_equal::<1>(tables, slices, run, source, equal, buffers, fetch)
+    {
         equal += 1;
     }
     equal
@@ -111,6 +126,7 @@ fn are_equal<const K: usize>(
     source: &[u8],
     first: usize,
     buffers: &mut CheckBuffers,
+    fetch: impl Fn(&[u8], usize) + Copy,
 ) -> bool {
     let chunks = [(); K];
     let mut next = first..;
@@ -140,6 +156,10 @@ fn are_equal<const K: usize>(
     }
     // While there is room for all codes of a round in every lane, and then lane by lane.
     while lanes.iter().all(Lane::has_round) {
+        for (lane, chunk) in lanes.iter().zip(chunks.iter().flatten()) {
+            fetch(chunk.source, 2 * lane.decoded);
+            fetch(chunk.sign_mantissa, lane.decoded);
+        }
         round(&mut lanes, tables, streams, gaps, exponents);
     }
     for (k, chunk) in chunks.iter().flatten().enumerate() {
