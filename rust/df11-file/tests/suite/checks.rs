@@ -126,119 +126,54 @@ fn sound_files_are_sound_at_every_level() {
     }
 }
 
-/// Damage of a tensor, and the lowest level that has to see it: in a self-describing file, in another one, and in that with its source.
-type Case = (
-    &'static str,
-    usize,
-    fn(&mut [u8]),
-    Option<Level>,
-    Option<Level>,
-    Option<Level>,
-);
+type Change = fn(&mut [u8]);
+
+const FLIP: Change = |bytes| bytes[0] ^= 0x10;
+const SWAP: Change = |bytes| bytes[..8].rotate_left(4);
+const MORE: Change = |bytes| bytes[0] = bytes[0].wrapping_add(1);
+const ZERO: Change = |bytes| bytes[..4].fill(0);
+
+/// The lowest level that has to see a damage: in a self-describing file, in another one, and in that with its source.
+type Seen = [Option<Level>; 3];
+
+const AT_ONCE: Seen = [Some(Level::Structure); 3];
+const DECODED: Seen = [Some(Level::Hash), Some(Level::Full), Some(Level::Full)];
+const WITH_SOURCE: Seen = [Some(Level::Hash), None, Some(Level::Full)];
+const WITH_SOURCE_AT_ONCE: Seen = [Some(Level::Hash), None, Some(Level::Structure)];
+
+/// Counts from a tensor's end.
+const fn last(bytes: usize) -> usize {
+    usize::MAX - bytes
+}
+
+const DAMAGES: [(&str, usize, Change, Seen); 19] = [
+    ("three.0.luts", 0, |bytes| bytes[0] = 250, AT_ONCE),
+    ("three.0.luts", 256, |bytes| bytes[0] = 240, AT_ONCE),
+    // Code lengths: a second code of one bit, one of 33 bits, and one for an exponent that has none.
+    ("three.0.luts", last(134), |bytes| bytes[0] = 1, AT_ONCE),
+    ("three.0.luts", last(133), |bytes| bytes[0] = 33, AT_ONCE),
+    ("three.0.luts", last(10), |bytes| bytes[0] = 9, AT_ONCE),
+    ("three.0.output_positions", 0, MORE, AT_ONCE),
+    ("three.0.output_positions", 12, SWAP, AT_ONCE),
+    ("three.0.output_positions", 8, ZERO, AT_ONCE),
+    ("three.0.output_positions", last(3), MORE, AT_ONCE),
+    ("three.0.output_positions", 12, MORE, DECODED),
+    ("three.0.split_positions", 0, SWAP, AT_ONCE),
+    ("three.0.split_positions", 0, MORE, WITH_SOURCE_AT_ONCE),
+    ("three.0.gaps", 900, FLIP, DECODED),
+    ("three.0.gaps", 901, MORE, DECODED),
+    ("three.0.encoded_exponent", 15_000, FLIP, DECODED),
+    ("three.0.sign_mantissa", 100_000, FLIP, WITH_SOURCE),
+    ("three.0.sign_mantissa", 150_000, SWAP, WITH_SOURCE),
+    ("norm.weight", 100, FLIP, WITH_SOURCE_AT_ONCE),
+    ("norm.weight", 7, MORE, WITH_SOURCE_AT_ONCE),
+];
 
 #[test]
 fn the_lowest_level_that_sees_each_damage() {
-    use Level::{Full, Hash, Structure};
-    let (structure, full, hash) = (Some(Structure), Some(Full), Some(Hash));
-    let flip: fn(&mut [u8]) = |bytes| bytes[0] ^= 0x10;
-    let swap: fn(&mut [u8]) = |bytes| bytes[..8].rotate_left(4);
-    let more: fn(&mut [u8]) = |bytes| bytes[0] = bytes[0].wrapping_add(1);
-    let zero: fn(&mut [u8]) = |bytes| bytes[..4].fill(0);
-    let cases: [Case; 19] = [
-        (
-            "three.0.luts",
-            0,
-            |bytes| bytes[0] = 250,
-            structure,
-            structure,
-            structure,
-        ),
-        (
-            "three.0.luts",
-            256,
-            |bytes| bytes[0] = 240,
-            structure,
-            structure,
-            structure,
-        ),
-        // Code lengths: a second code of one bit, one of 33 bits, and one for an exponent that has none.
-        (
-            "three.0.luts",
-            usize::MAX - 134,
-            |bytes| bytes[0] = 1,
-            structure,
-            structure,
-            structure,
-        ),
-        (
-            "three.0.luts",
-            usize::MAX - 133,
-            |bytes| bytes[0] = 33,
-            structure,
-            structure,
-            structure,
-        ),
-        (
-            "three.0.luts",
-            usize::MAX - 10,
-            |bytes| bytes[0] = 9,
-            structure,
-            structure,
-            structure,
-        ),
-        (
-            "three.0.output_positions",
-            0,
-            more,
-            structure,
-            structure,
-            structure,
-        ),
-        (
-            "three.0.output_positions",
-            12,
-            swap,
-            structure,
-            structure,
-            structure,
-        ),
-        (
-            "three.0.output_positions",
-            8,
-            zero,
-            structure,
-            structure,
-            structure,
-        ),
-        (
-            "three.0.output_positions",
-            usize::MAX - 3,
-            more,
-            structure,
-            structure,
-            structure,
-        ),
-        ("three.0.output_positions", 12, more, hash, full, full),
-        (
-            "three.0.split_positions",
-            0,
-            swap,
-            structure,
-            structure,
-            structure,
-        ),
-        ("three.0.split_positions", 0, more, hash, None, structure),
-        ("three.0.gaps", 900, flip, hash, full, full),
-        ("three.0.gaps", 901, more, hash, full, full),
-        ("three.0.encoded_exponent", 15_000, flip, hash, full, full),
-        ("three.0.sign_mantissa", 100_000, flip, hash, None, full),
-        ("three.0.sign_mantissa", 150_000, swap, hash, None, full),
-        ("norm.weight", 100, flip, hash, None, structure),
-        ("norm.weight", 7, more, hash, None, structure),
-    ];
     let described = Subject::plain(HeaderMode::SelfDescribing);
     let official = Subject::plain(HeaderMode::Official);
-    for (tensor, offset, change, in_described, in_official, with_source) in cases {
+    for (tensor, offset, change, [in_described, in_official, with_source]) in DAMAGES {
         let runs = [
             (&described, false, in_described),
             (&official, false, in_official),
