@@ -39,8 +39,11 @@ UNSAFE_ALLOWED = {
         "decode/avx2.rs",
         "encode/avx2.rs",
         "encode/avx2/vectors.rs",
+        "encode/neon.rs",
+        "encode/neon/vectors.rs",
         "histogram/avx2.rs",
         "histogram/avx512.rs",
+        "histogram/neon.rs",
     }
 }
 

@@ -5,6 +5,7 @@
 mod common;
 
 use common::{
+    config,
     distributions::{self, Distribution},
     unit::{self, Unit, same_by_every_kernel},
     weights,
@@ -86,13 +87,6 @@ fn distributions_one_behind_the_other() {
     encode_and_check(&parts.concat(), &[99_999]);
     let reversed: Vec<_> = parts.into_iter().rev().collect();
     encode_and_check(&reversed.concat(), &[usize::MAX / 2]);
-}
-
-fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        failure_persistence: None,
-        ..ProptestConfig::with_cases(cases)
-    }
 }
 
 fn distribution() -> impl Strategy<Value = Distribution> {
