@@ -11,7 +11,8 @@ use proptest::test_runner::Config;
 
 /// So many cases, or as few as `PROPTEST_CASES` says: an emulated processor is slow.
 pub fn config(cases: u32) -> Config {
-    let most = std::env::var("PROPTEST_CASES").map_or(cases, |cases| cases.parse().unwrap());
+    let most =
+        std::env::var("PROPTEST_CASES").map_or(cases, |cases| cases.parse().expect("a number"));
     Config {
         failure_persistence: None,
         ..Config::with_cases(cases.min(most))
