@@ -118,6 +118,10 @@ fn the_ladder_reaches_32_bits() {
         (lengths.iter().min(), lengths.iter().max()),
         (Some(&1), Some(&32))
     );
+    let weights = distributions::ladder(9_227_464);
+    let code = unit::official(&weights);
+    let longest = exponents.iter().map(|&e| code.code_word(e).1).max();
+    assert_eq!(longest, Some(32));
 }
 
 proptest! {
