@@ -1,4 +1,4 @@
-//! What an AArch64 processor can do. Asked once by the standard library, then read from memory.
+//! What a 64-bit ARM processor can do. Asked once by the standard library, then read from memory.
 
 use std::arch::is_aarch64_feature_detected;
 

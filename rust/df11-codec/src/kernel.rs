@@ -26,7 +26,7 @@ pub enum Kernel {
     Reference,
     /// Plain Rust, several weights a step.
     Scalar,
-    /// `AArch64` with NEON.
+    /// 64-bit ARM with NEON.
     Neon,
     /// x86-64 with AVX2.
     Avx2,
