@@ -5,7 +5,7 @@ UV := .envs/tools/bin/uv
 ENVIRONMENTS := oracle comfy-0.30.0 comfy-0.16.3
 RUST := $(shell git ls-files -co --exclude-standard rust architectures) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help demo test test-rust test-python lint format bench build envs wheel clean
+.PHONY: help demo test test-rust test-python check-arm asan fuzz lint format bench build envs wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -22,6 +22,15 @@ test-rust: ## run the tests of the Rust crates
 
 test-python: build ## run the Python tests: nodes, official encoder, real servers
 	$(ENV)/pytest tests
+
+check-arm: ## run the codec's tests as 64-bit ARM code, emulated; SKIP where that cannot be had
+	scripts/check_arm.sh
+
+asan: ## run the tests of the kernels with the address sanitizer
+	scripts/asan.sh
+
+fuzz: ## run each fuzz target for FUZZ_SECONDS (60)
+	scripts/fuzz.sh
 
 lint: envs .envs/.wheel ## formatters, linters, type checks
 	cargo fmt --check

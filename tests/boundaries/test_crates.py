@@ -41,8 +41,11 @@ UNSAFE_ALLOWED = {
         "encode/avx2/join.rs",
         "encode/avx2/tables.rs",
         "encode/avx2/vectors.rs",
+        "encode/neon.rs",
+        "encode/neon/vectors.rs",
         "histogram/avx2.rs",
         "histogram/avx512.rs",
+        "histogram/neon.rs",
     }
 }
 

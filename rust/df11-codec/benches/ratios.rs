@@ -1,9 +1,10 @@
 //! Rates of every kernel on every distribution, and their ratios to a byte-at-a-time encoder and to each other.
 //!
 //! `cargo bench -p df11-codec --bench ratios [-- MILLIONS [SECONDS [DISTRIBUTION]]]`: millions of weights, seconds that each figure may
-//! take, and a word of the distributions wanted. One core, memory to memory. Each rate is the best of as many repetitions as fit, since
-//! other processes only ever make it worse. Ratios are of the best, and behind them the median of the repetitions' own: in each, all
-//! works take turns, so that what else the machine does meets them alike.
+//! take, and a word of the distributions wanted. `DF11_REAL_WEIGHTS` may name a file of BF16 weights (`scripts/real_weights.py` makes one).
+//! One core, memory to memory. Each rate is the best of as many repetitions as fit, since other processes only ever make it worse. Ratios
+//! are of the best, and behind them the median of the repetitions' own: in each, all works take turns, so that what else the machine does
+//! meets them alike.
 #![allow(missing_docs, clippy::print_stdout)]
 
 #[path = "common/bytewise.rs"]
@@ -38,9 +39,8 @@ fn main() {
     println!(
         "distribution    kernel       histogram    encode      unit     check   unit / byte-at-a-time   check / encode   check / unit"
     );
-    let distributions = distributions::ALL.into_iter();
-    for (name, distribution) in distributions.filter(|(name, _)| name.contains(&wanted)) {
-        let weights = distribution(weights);
+    let measured = distributions::measured(weights);
+    for (name, weights) in measured.filter(|(name, _)| name.contains(&wanted)) {
         let mut bytewise = Bytewise::default();
         bytewise.encode(&weights).expect("encodable");
         let kernels = Kernel::available();

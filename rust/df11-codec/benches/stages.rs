@@ -22,12 +22,11 @@ use unit::{Tensors, Unit};
 const WEIGHTS: usize = 16 << 20;
 
 fn stages(criterion: &mut Criterion) {
-    for (name, distribution) in distributions::ALL {
-        let weights = distribution(WEIGHTS);
+    for (name, weights) in distributions::measured(WEIGHTS) {
         let bench =
             |criterion: &mut Criterion, stage: &str, kernel: &str, work: &mut dyn FnMut()| {
                 let mut group = criterion.benchmark_group(format!("{stage}/{name}"));
-                group.throughput(Throughput::Elements(WEIGHTS as u64));
+                group.throughput(Throughput::Elements(weights.len() as u64 / 2));
                 group
                     .sample_size(20)
                     .measurement_time(Duration::from_secs(2));

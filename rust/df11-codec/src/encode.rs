@@ -3,9 +3,11 @@
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;
 mod block;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", has_neon))]
 mod classes;
 mod gaps;
+#[cfg(has_neon)]
+pub(crate) mod neon;
 mod pairs;
 pub(crate) mod reference;
 #[cfg(target_arch = "x86_64")]

@@ -4,8 +4,10 @@
 pub(crate) mod avx2;
 #[cfg(has_avx512)]
 pub(crate) mod avx512;
+#[cfg(has_neon)]
+pub(crate) mod neon;
 pub(crate) mod reference;
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", has_neon))]
 mod sample;
 pub(crate) mod scalar;
 

@@ -5,6 +5,8 @@ mod self_test;
 
 use std::{fmt, str::FromStr};
 
+#[cfg(has_neon)]
+use crate::arm;
 #[cfg(target_arch = "x86_64")]
 use crate::{decode, x86};
 use crate::{
@@ -24,6 +26,8 @@ pub enum Kernel {
     Reference,
     /// Plain Rust, several weights a step.
     Scalar,
+    /// 64-bit ARM with NEON.
+    Neon,
     /// x86-64 with AVX2.
     Avx2,
     /// AVX2, and a histogram with AVX-512 (F, BW, VPOPCNTDQ). Not in a codec built by Rust before 1.89.
@@ -32,7 +36,13 @@ pub enum Kernel {
 
 impl Kernel {
     /// All kernels, the slowest first.
-    const ALL: [Self; 4] = [Self::Reference, Self::Scalar, Self::Avx2, Self::Avx512];
+    const ALL: [Self; 5] = [
+        Self::Reference,
+        Self::Scalar,
+        Self::Neon,
+        Self::Avx2,
+        Self::Avx512,
+    ];
 
     /// The kernels that this processor can run and that passed their self-test, the slowest first.
     pub fn available() -> Vec<Self> {
@@ -55,6 +65,7 @@ impl Kernel {
         match self {
             Self::Reference => "reference",
             Self::Scalar => "scalar",
+            Self::Neon => "neon",
             Self::Avx2 => "avx2",
             Self::Avx512 => "avx512",
         }
@@ -64,6 +75,8 @@ impl Kernel {
     fn is_supported(self) -> bool {
         match self {
             Self::Reference | Self::Scalar => true,
+            #[cfg(has_neon)]
+            Self::Neon => arm::has_neon(),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 => x86::has_avx2(),
             #[cfg(has_avx512)]
@@ -81,6 +94,13 @@ impl Kernel {
                 encode: encode::reference::encode,
                 // The strict walk does all.
                 equal_chunks: |_, _, _, _, _| 0,
+            },
+            #[cfg(has_neon)]
+            Self::Neon if self.is_supported() => Stages {
+                count: histogram::neon::count,
+                encode: encode::neon::encode,
+                // Compiled for NEON already.
+                ..Self::Scalar.stages()
             },
             #[cfg(target_arch = "x86_64")]
             Self::Avx2 if self.is_supported() => Stages {
@@ -185,5 +205,7 @@ mod tests {
         assert_eq!(Kernel::disabled(), []);
         assert_eq!(Kernel::available()[0], Kernel::Reference);
         assert_eq!(Some(&Kernel::default()), Kernel::available().last());
+        #[cfg(has_neon)]
+        assert_eq!(Kernel::best(), Kernel::Neon);
     }
 }

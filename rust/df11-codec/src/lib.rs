@@ -14,6 +14,8 @@
 //! histogram fixes the bit at which each begins. A *kernel chunk* is 4096 bytes of bitstream, a *thread window* 8 bytes.
 //! The decoder shares limits, errors and the BF16 helpers with the encoder and nothing else.
 
+#[cfg(has_neon)]
+mod arm;
 pub mod bf16;
 mod bits;
 mod codebook;

@@ -2,16 +2,9 @@
 
 mod common;
 
-use common::{unit, weights};
+use common::{config, unit, weights};
 use df11_codec::{ChunkRun, DecodeTables};
 use proptest::prelude::*;
-
-fn config() -> ProptestConfig {
-    ProptestConfig {
-        failure_persistence: None,
-        ..ProptestConfig::with_cases(600)
-    }
-}
 
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![
@@ -65,7 +58,7 @@ fn both(luts: &[u8], run: &ChunkRun<'_>, source: &[u8]) {
 }
 
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(config(600))]
 
     #[test]
     fn random_luts(bytes in bytes(19 * 256)) {

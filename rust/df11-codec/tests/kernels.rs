@@ -5,6 +5,7 @@
 mod common;
 
 use common::{
+    config,
     distributions::{self, Distribution},
     unit::{self, Unit, same_by_every_kernel},
     weights,
@@ -88,13 +89,6 @@ fn distributions_one_behind_the_other() {
     encode_and_check(&reversed.concat(), &[usize::MAX / 2]);
 }
 
-fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        failure_persistence: None,
-        ..ProptestConfig::with_cases(cases)
-    }
-}
-
 fn distribution() -> impl Strategy<Value = Distribution> {
     prop::sample::select(
         distributions::ALL
@@ -124,6 +118,10 @@ fn the_ladder_reaches_32_bits() {
         (lengths.iter().min(), lengths.iter().max()),
         (Some(&1), Some(&32))
     );
+    let weights = distributions::ladder(9_227_464);
+    let code = unit::official(&weights);
+    let longest = exponents.iter().map(|&e| code.code_word(e).1).max();
+    assert_eq!(longest, Some(32));
 }
 
 proptest! {

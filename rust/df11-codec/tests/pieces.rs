@@ -2,15 +2,8 @@
 
 mod common;
 
-use common::{assert::like_oracle, unit, weights};
+use common::{assert::like_oracle, config, unit, weights};
 use proptest::prelude::*;
-
-fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig {
-        failure_persistence: None,
-        ..ProptestConfig::with_cases(cases)
-    }
-}
 
 proptest! {
     #![proptest_config(config(1500))]

@@ -3,14 +3,30 @@
 /// Makes a given number of BF16 weights.
 pub type Distribution = fn(usize) -> Vec<u8>;
 
-/// The distributions that rates and kernels are judged by.
-pub const ALL: [(&str, Distribution); 5] = [
+/// The distributions that kernels are tested with.
+pub const ALL: [(&str, Distribution); 6] = [
     ("gaussian", gaussian),
     ("row sigma", row_sigma),
     ("5 % zeros", zeros),
     ("student t", student_t),
     ("uniform bits", uniform_bits),
+    ("ladder", ladder),
 ];
+
+/// Names a file of little-endian BF16 weights, such as `scripts/real_weights.py` makes.
+const REAL_WEIGHTS: &str = "DF11_REAL_WEIGHTS";
+
+/// What rates are measured with: all distributions with `n` weights, a unit of few, and the weights of a file.
+pub fn measured(n: usize) -> impl Iterator<Item = (&'static str, Vec<u8>)> {
+    let made = ALL.into_iter().map(move |(name, make)| (name, make(n)));
+    let few = std::iter::once_with(|| ("few weights", gaussian(1000)));
+    let real = std::env::var_os(REAL_WEIGHTS).into_iter().map(move |path| {
+        let mut weights = std::fs::read(path).expect("a file of weights");
+        weights.truncate(2 * n);
+        ("real weights", weights)
+    });
+    made.chain(few).chain(real)
+}
 
 /// Weights of one row of a matrix.
 const ROW: usize = 4096;
@@ -94,5 +110,28 @@ fn uniform_bits(n: usize) -> Vec<u8> {
     let word = |bits: u64| (bits as u16 & 0x807F) | (((bits >> 16) % 240) as u16) << 7;
     (0..n)
         .flat_map(|_| word(random.bits()).to_le_bytes())
+        .collect()
+}
+
+/// Counts like Fibonacci numbers, of 33 exponents where there are enough weights (9,227,464): codes of 1 to 32 bits.
+pub fn ladder(n: usize) -> Vec<u8> {
+    let mut exponents = Vec::with_capacity(n);
+    let mut counts = (1, 1);
+    let mut exponent = 100;
+    while exponent < 133 && exponents.len() + counts.0 <= n {
+        exponents.resize(exponents.len() + counts.0, exponent);
+        counts = (counts.1, counts.0 + counts.1);
+        exponent += 1;
+    }
+    exponents.resize(n, exponent - 1);
+    let mut random = Random::new();
+    for i in (1..n).rev() {
+        exponents.swap(i, (random.bits() % (i as u64 + 1)) as usize);
+    }
+    let word = |exponent: u8| random.bits() as u16 & 0x807F | u16::from(exponent) << 7;
+    exponents
+        .into_iter()
+        .map(word)
+        .flat_map(u16::to_le_bytes)
         .collect()
 }

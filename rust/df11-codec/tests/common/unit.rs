@@ -61,7 +61,7 @@ pub fn two_bit(weights: &[u8]) -> UnitCode {
 /// ORs a run into its tensor, after checking the promises of [`BitRun`].
 fn join(tensor: &mut [u8], run: &BitRun) {
     if run.bit_len == 0 {
-        assert_eq!(run.bytes, []);
+        assert!(run.bytes.is_empty());
         return;
     }
     let from = (run.first_bit / 8) as usize;
