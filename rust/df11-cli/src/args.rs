@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand, builder::PossibleValuesParser};
 use df11_file::{
     Error, Options, Result,
     architectures::Choice,
+    bench::Request,
     options::{Cast, HeaderMode, IfExists, Verify, kernel},
 };
 
@@ -26,6 +27,8 @@ pub enum Command {
     Inspect(Inspect),
     /// Compress a checkpoint.
     Compress(Compress),
+    /// Measure this machine and a disk for some seconds, and estimate how long compressing a model takes.
+    Bench(Bench),
     /// List the known architectures, or check architecture files.
     Architectures(Architectures),
 }
@@ -97,6 +100,26 @@ pub struct Compress {
 }
 
 #[derive(clap::Args)]
+pub struct Bench {
+    /// The checkpoint to estimate for. It is only read.
+    pub source: Option<PathBuf>,
+    #[command(flatten)]
+    pub recognition: Recognition,
+    /// The folder whose disk is measured, with a file of at most 1 GiB that is removed again [default: the checkpoint's, or this one]
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+    /// Worker threads [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// The implementation of the hot loops; for tests and fault reports.
+    #[arg(long, env = "DF11_KERNEL", hide = true)]
+    pub kernel: Option<String>,
+    /// Measures too little for the rates to mean anything; for tests.
+    #[arg(long, hide = true)]
+    pub quick: bool,
+}
+
+#[derive(clap::Args)]
 pub struct Architectures {
     /// Only check the files. Every fault of every file is named.
     #[arg(long)]
@@ -129,6 +152,22 @@ impl Compress {
             threads: self.threads,
             kernel: kernel(self.kernel.as_deref())?,
             ..self.recognition.options()?
+        })
+    }
+}
+
+impl Bench {
+    /// What to measure.
+    pub fn request(&self) -> Result<Request> {
+        Ok(Request {
+            source: self.source.clone(),
+            folder: self.folder.clone(),
+            options: Options {
+                threads: self.threads,
+                kernel: kernel(self.kernel.as_deref())?,
+                ..self.recognition.options()?
+            },
+            quick: self.quick,
         })
     }
 }

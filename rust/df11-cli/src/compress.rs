@@ -1,23 +1,18 @@
 //! `df11 compress`.
 
-use std::{
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
-    time::Duration,
-};
+use std::time::Duration;
 
 use df11_file::{Job, PlanReport, Report, Result, Status, plan};
 
 use crate::{
-    args::{Compress, usage},
+    args::Compress,
     listing,
     output::{self, bytes},
     progress::Display,
+    signals,
 };
 
 const POLL: Duration = Duration::from_millis(100);
-
-/// How often the user asked to stop.
-static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
 
 /// Compresses a file, or with `--dry-run` shows the plan.
 pub fn compress(command: &Compress, as_json: bool) -> Result<()> {
@@ -30,11 +25,11 @@ pub fn compress(command: &Compress, as_json: bool) -> Result<()> {
         listing::show(&PlanReport::new(&plan), as_json);
         return Ok(());
     }
-    watch_signals()?;
+    signals::watch()?;
     let job = Job::start(plan)?;
     let mut display = Display::new(as_json);
     while !job.join(Some(POLL)) {
-        if INTERRUPTS.load(Relaxed) > 0 {
+        if signals::asked_to_stop() {
             job.cancel();
         }
         display.show(job.plan(), &job.snapshot());
@@ -47,17 +42,6 @@ pub fn compress(command: &Compress, as_json: bool) -> Result<()> {
         show(&report);
     }
     Ok(())
-}
-
-/// The first signal stops the job cleanly, the second the program at once.
-fn watch_signals() -> Result<()> {
-    let handler = || {
-        if INTERRUPTS.fetch_add(1, Relaxed) > 0 {
-            std::process::exit(130);
-        }
-    };
-    ctrlc::set_handler(handler)
-        .map_err(|error| usage(format!("signals cannot be handled: {error}")))
 }
 
 fn show(report: &Report) {

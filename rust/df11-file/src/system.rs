@@ -125,6 +125,15 @@ fn cgroup_headroom() -> Option<u64> {
     smallest
 }
 
+/// Bytes that this process has read from a disk so far, rather than from the system's memory; none where the system does not say.
+pub fn bytes_from_disk() -> Option<u64> {
+    let counters = std::fs::read_to_string("/proc/self/io").ok()?;
+    let line = counters
+        .lines()
+        .find_map(|line| line.strip_prefix("read_bytes:"))?;
+    line.trim().parse().ok()
+}
+
 /// Lets the calling thread give way to others. Best effort: a refusal by the system changes nothing but speed.
 pub fn lower_thread_priority() {
     let _ = thread_priority::set_current_thread_priority(thread_priority::ThreadPriority::Min);
