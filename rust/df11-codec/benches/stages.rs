@@ -29,8 +29,9 @@ fn stages(criterion: &mut Criterion) {
                 let mut group = criterion.benchmark_group(format!("{stage}/{name}"));
                 group.throughput(Throughput::Elements(WEIGHTS as u64));
                 group
-                    .sample_size(20)
-                    .measurement_time(Duration::from_secs(2));
+                    .sample_size(10)
+                    .warm_up_time(Duration::from_millis(300))
+                    .measurement_time(Duration::from_secs(1));
                 group.bench_function(BenchmarkId::from_parameter(kernel), |bencher| {
                     bencher.iter(&mut *work);
                 });
