@@ -15,9 +15,9 @@ ALLOWED = {
     "df11-file": {
         "df11-codec",
         "base64",
+        "crossbeam-channel",
         "flate2",
         "fs4",
-        "rayon",
         "regex",
         "safetensors",
         "same-file",

@@ -7,7 +7,7 @@ use df11_file::{
     Error, Options, Result,
     architectures::Choice,
     bench::Request,
-    options::{Cast, HeaderMode, IfExists, Verify, kernel},
+    options::{Cast, HeaderMode, IfExists, Io, Verify, kernel},
 };
 
 /// Turns BF16 checkpoints into DFloat11 files: lossless, about 30 % smaller, decoded on the GPU by existing loaders.
@@ -88,6 +88,9 @@ pub struct Compress {
     /// Read at most so many MB of the source a second, for shared and network disks.
     #[arg(long, value_name = "MB/s", value_parser = megabytes)]
     pub max_rate: Option<u64>,
+    /// How the source is read: one piece after the other (spinning disks), several at once, or in the way that proves faster.
+    #[arg(long, default_value = Io::NAMES[0], value_parser = PossibleValuesParser::new(Io::NAMES))]
+    pub io: String,
     /// Worker threads [default: all cores]
     #[arg(long, value_name = "N")]
     pub threads: Option<usize>,
@@ -149,6 +152,7 @@ impl Compress {
             if_exists: self.if_exists.parse()?,
             max_memory: self.max_memory,
             max_rate: self.max_rate,
+            io: self.io.parse()?,
             threads: self.threads,
             kernel: kernel(self.kernel.as_deref())?,
             ..self.recognition.options()?

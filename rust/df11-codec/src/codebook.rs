@@ -41,7 +41,7 @@ impl Codebook {
         let mut book = Self {
             codes: [Code::default(); 256],
             eof: Code::default(),
-            order: Vec::new(),
+            order: Vec::with_capacity(leaves.len()),
         };
         for leaf in leaves {
             if leaf.bits > MAX_CODE_BITS {
@@ -75,5 +75,5 @@ impl Codebook {
 
 /// The plain Huffman code; `None` where a code, EOF's included, is longer than 32 bits.
 pub fn huffman(counts: &Counts) -> Option<Codebook> {
-    Codebook::from_leaves(&tree::forest(counts, 1).concat())
+    Codebook::from_leaves(&tree::leaves(counts, 1, 0))
 }

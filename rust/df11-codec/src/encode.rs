@@ -64,6 +64,25 @@ pub struct EncodedPiece {
     pairs: PairTable,
 }
 
+impl EncodedPiece {
+    /// Room for a piece of `weights` weights whose codes have 8 bits on average; it grows where they have more.
+    pub fn with_capacity(weights: usize) -> Self {
+        let windows = weights / WINDOW_BITS as usize * 8 + WINDOWS_PER_CHUNK as usize;
+        let run = |bytes: usize| BitRun {
+            bytes: Vec::with_capacity(bytes),
+            ..BitRun::default()
+        };
+        Self {
+            sign_mantissa: Vec::with_capacity(weights),
+            encoded_exponent: run(weights),
+            gaps: run(windows),
+            output_positions: Vec::with_capacity(windows),
+            gap_scratch: Vec::with_capacity(windows),
+            ..Self::default()
+        }
+    }
+}
+
 impl PartialEq for EncodedPiece {
     /// Compares the output, whichever kernel has made it.
     fn eq(&self, other: &Self) -> bool {

@@ -40,16 +40,18 @@ impl Luts {
                 .iter()
                 .map(|&exponent| (exponent, codebook.codes[usize::from(exponent)]))
         };
-        let mut prefixes: Vec<Prefix> = codes()
-            .flat_map(|(_, code)| (0..levels(code)).map(move |d| prefix(code, d)))
-            .collect();
-        prefixes.sort_unstable();
-        prefixes.dedup();
-        if prefixes.len() > MAX_TABLES {
-            return None;
+        let mut prefixes: Vec<Prefix> = Vec::with_capacity(MAX_TABLES);
+        for prefix in codes().flat_map(|(_, code)| (0..levels(code)).map(move |d| prefix(code, d)))
+        {
+            if let Err(place) = prefixes.binary_search(&prefix) {
+                if prefixes.len() == MAX_TABLES {
+                    return None;
+                }
+                prefixes.insert(place, prefix);
+            }
         }
 
-        let mut tables = vec![[None; 256]; prefixes.len()];
+        let mut tables = [[None; 256]; MAX_TABLES];
         let index = |wanted: Prefix| prefixes.partition_point(|&prefix| prefix < wanted);
         let mut lengths = [0; 256];
         for (exponent, code) in codes() {
@@ -64,7 +66,7 @@ impl Luts {
                 tables[index(prefix(code, depth))][byte as usize] = Some(value);
             }
         }
-        Some(Self::fill(&tables, lengths, fill))
+        Some(Self::fill(&tables[..prefixes.len()], lengths, fill))
     }
 
     /// Repeats set values forward.

@@ -12,10 +12,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("usage: memory_rates FILE THREADS SECONDS [KERNEL]".into());
     };
     let weights = std::fs::read(file)?;
-    let pool = bench::pool(threads.parse()?)?;
     let seconds = Duration::from_secs_f64(seconds.parse()?);
     let kernel = kernel(name.first().map(String::as_str))?;
-    let rates = bench::measure(&pool, kernel, &weights, seconds, &|| false)?;
+    let rates = bench::measure(kernel, threads.parse()?, &weights, seconds, &|| false)?;
     println!("{}", serde_json::to_string(&rates)?);
     Ok(())
 }

@@ -16,6 +16,8 @@ const MAX_DEFAULT_BUDGET: u64 = 1 << 30;
 const FIXED_BYTES: u64 = 20 << 20;
 /// One worker: an encoded piece in work, one waiting for its turn, one run of kernel chunks read back. Codes of 32 bits are the worst case.
 const BYTES_PER_THREAD: u64 = 4 << 20;
+/// Spans at a time: one being read, one being encoded, one being verified.
+pub const SPANS: usize = 3;
 /// Counts of one piece, kept between the passes over a unit.
 const BYTES_PER_PIECE: u64 = 2048;
 
@@ -26,7 +28,7 @@ pub struct Budget {
     pub bytes: u64,
     /// Worker threads.
     pub threads: usize,
-    /// Weights of one span, the part of a unit that is in memory at a time: whole pieces. Two spans exist, one being read.
+    /// Weights of one of the [`SPANS`] parts of a unit that are in memory at a time: whole pieces.
     pub span_weights: u64,
 }
 
@@ -61,7 +63,8 @@ impl Budget {
                 )
                 .hint("Raise it.")
             })?;
-        let span_weights = (spans / 2 / 2 / PIECE_WEIGHTS).max(1) * PIECE_WEIGHTS;
+        let piece = PIECE_WEIGHTS * 2 + BYTES_PER_PIECE;
+        let span_weights = (spans / SPANS as u64 / piece).max(1) * PIECE_WEIGHTS;
         Ok(Self {
             bytes,
             threads: threads as usize,

@@ -28,6 +28,12 @@ impl Conversion {
         bytes / from as u64 * to as u64
     }
 
+    /// Bytes that whole elements of together `bytes` bytes have before they are converted.
+    pub fn source_bytes(self, bytes: u64) -> u64 {
+        let (from, to) = self.widths();
+        bytes / to as u64 * from as u64
+    }
+
     /// Converts whole elements of `input` (little-endian) into `output` and returns how many changed their value.
     #[allow(clippy::float_cmp)] // Whether a value changed at all is the question.
     pub fn apply(self, input: &[u8], output: &mut [u8]) -> u64 {

@@ -53,6 +53,18 @@ pub enum Cast {
     ToBf16,
 }
 
+/// How the source is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Io {
+    /// In the way that the job's first reads show to be the faster one.
+    #[default]
+    Auto,
+    /// One read after the other.
+    Sequential,
+    /// Several reads at once.
+    Parallel,
+}
+
 macro_rules! named {
     ($type:ident { $($variant:ident = $text:literal),+ }) => {
         impl $type {
@@ -84,6 +96,7 @@ macro_rules! named {
 named!(HeaderMode { SelfDescribing = "self-describing", Official = "official" });
 named!(Verify { Full = "full", Off = "off" });
 named!(IfExists { Skip = "skip", Error = "error", Replace = "replace", Number = "number" });
+named!(Io { Auto = "auto", Sequential = "sequential", Parallel = "parallel" });
 named!(Cast { None = "none", ToBf16 = "to-bf16" });
 
 /// All choices of one compression.
@@ -105,6 +118,8 @@ pub struct Options {
     pub max_memory: Option<u64>,
     /// Most bytes of the source to read per second.
     pub max_rate: Option<u64>,
+    /// How the source is read; with [`Self::max_rate`] one read after the other.
+    pub io: Io,
     /// Worker threads; none: all cores.
     pub threads: Option<usize>,
     /// Worker threads give way to other programs.

@@ -158,8 +158,11 @@ impl Progress {
         self.unit.store(index as u64 + 1, Relaxed);
     }
 
-    pub(crate) fn leave_unit(&self, finished: bool) {
+    pub(crate) fn leave_unit(&self) {
         self.unit.store(0, Relaxed);
-        self.units_done.fetch_add(u64::from(finished), Relaxed);
+    }
+
+    pub(crate) fn unit_done(&self) {
+        self.units_done.fetch_add(1, Relaxed);
     }
 }

@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::{
     architectures::Loader,
     budget::Budget,
+    options::Io,
     plan::{Plan, UnitPlan},
 };
 
@@ -55,6 +56,10 @@ pub struct Report {
     pub seconds: f64,
     /// Bytes asked from the source.
     pub bytes_read: u64,
+    /// Bytes that this process had read from devices meanwhile, where the system tells.
+    pub device_bytes_read: Option<u64>,
+    /// How the source was read.
+    pub io: &'static str,
     /// The units, in the order they were written.
     pub units: Vec<UnitReport>,
     /// What the user should know.
@@ -111,6 +116,8 @@ impl Report {
             ratio: 0.0,
             seconds: 0.0,
             bytes_read: 0,
+            device_bytes_read: None,
+            io: plan.options.io.as_str(),
             units: Vec::new(),
             notes: plan
                 .notes
@@ -125,8 +132,9 @@ impl Report {
     }
 
     /// Adds what is known once everything was read.
-    pub(crate) fn take_totals(&mut self, bytes_read: u64, changed_values: u64) {
+    pub(crate) fn take_totals(&mut self, bytes_read: u64, changed_values: u64, io: Io) {
         self.bytes_read = bytes_read;
+        self.io = io.as_str();
         if changed_values > 0 {
             self.notes.push(format!(
                 "{changed_values} values changed when they were rounded to BF16"

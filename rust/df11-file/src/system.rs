@@ -71,6 +71,15 @@ pub fn has_other_names(file: &std::fs::Metadata) -> bool {
     }
 }
 
+/// Bytes that this process has had read from devices so far, where the system tells (Linux).
+pub fn device_bytes_read() -> Option<u64> {
+    let counters = std::fs::read_to_string("/proc/self/io").ok()?;
+    let line = counters
+        .lines()
+        .find_map(|line| line.strip_prefix("read_bytes: "))?;
+    line.trim().parse().ok()
+}
+
 /// Bytes free for this user on the disk of `folder`.
 pub fn free_space(folder: &Path) -> Option<u64> {
     fs4::available_space(folder).ok()
@@ -123,15 +132,6 @@ fn cgroup_headroom() -> Option<u64> {
         }
     }
     smallest
-}
-
-/// Bytes that this process has read from a disk so far, rather than from the system's memory; none where the system does not say.
-pub fn bytes_from_disk() -> Option<u64> {
-    let counters = std::fs::read_to_string("/proc/self/io").ok()?;
-    let line = counters
-        .lines()
-        .find_map(|line| line.strip_prefix("read_bytes:"))?;
-    line.trim().parse().ok()
 }
 
 /// Lets the calling thread give way to others. Best effort: a refusal by the system changes nothing but speed.

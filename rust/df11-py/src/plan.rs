@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use df11_file::{
     Options, PlanReport, Result,
     architectures::{Choice, Library},
-    options::kernel,
+    options::{Io, kernel},
 };
 use pyo3::prelude::*;
 
@@ -74,6 +74,7 @@ pub fn plan(
             max_rate,
             threads,
             low_priority,
+            io: Io::default(),
             kernel: kernel(std::env::var("DF11_KERNEL").ok().as_deref())?,
         })
     };

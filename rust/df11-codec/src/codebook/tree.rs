@@ -1,10 +1,15 @@
 //! The bottom-up merging of Huffman nodes with `dahuffman`'s tie rules.
 
-use std::{cmp::Reverse, collections::BinaryHeap};
+use std::cmp::Reverse;
 
 use super::Counts;
 
-/// A symbol and its code so far, the low `bits` bits of `value`.
+/// Leaves of a tree: the exponents and EOF.
+const MAX_LEAVES: usize = 257;
+/// Its nodes.
+const MAX_NODES: usize = 2 * MAX_LEAVES;
+
+/// A symbol and its code, the low `bits` bits of `value`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaf {
     /// An exponent, or `None` for EOF. The order of `Option` is the one wanted: EOF before every exponent.
@@ -13,45 +18,83 @@ pub struct Leaf {
     pub value: u64,
 }
 
-/// Merges the two smallest nodes until at most `roots` are left. Returns their leaves, the largest node first, each node's in
-/// ascending order of the codes.
-///
-/// Nodes are ordered by count; where counts are equal `dahuffman` compares the lists of leaves, which differ in their first symbol.
-pub fn forest(counts: &Counts, roots: usize) -> Vec<Vec<Leaf>> {
+/// A node, or several in one place on the stack: one unit's tree asks for no memory.
+#[derive(Clone, Copy, Default)]
+struct Node {
+    count: u64,
+    /// The first symbol of its leaves: where counts are equal `dahuffman` compares the lists of leaves, which differ in that.
+    first: Option<u8>,
+    /// The smaller and the larger of the two nodes merged; none for a leaf.
+    children: Option<[u16; 2]>,
+}
+
+/// Merges the two smallest nodes until at most `roots` are left. Returns the leaves, the largest root's first, each root's in ascending
+/// order of their codes. A code begins with its root's number in `root_bits` bits.
+pub fn leaves(counts: &Counts, roots: u16, root_bits: u32) -> Vec<Leaf> {
+    let mut nodes = [Node::default(); MAX_NODES];
+    let mut made = 0;
+    // The nodes that are not yet merged, the largest first.
+    let mut open = [0u16; MAX_LEAVES];
+    let mut opened = 0;
     let exponents = (0..=u8::MAX).map(|e| (counts[usize::from(e)], Some(e)));
-    let symbols = exponents.filter(|&(count, _)| count > 0).chain([(1, None)]);
-    let mut leaves: Vec<Vec<Leaf>> = Vec::new();
-    let mut heap = BinaryHeap::new();
-    for (count, symbol) in symbols {
-        heap.push(Reverse((count, symbol, leaves.len())));
-        leaves.push(vec![Leaf {
-            symbol,
-            bits: 0,
-            value: 0,
-        }]);
-    }
-    while heap.len() > roots {
-        let (Some(Reverse((count_a, first, a))), Some(Reverse((count_b, _, b)))) =
-            (heap.pop(), heap.pop())
-        else {
-            break;
+    for (count, first) in exponents.filter(|&(count, _)| count > 0).chain([(1, None)]) {
+        nodes[made] = Node {
+            count,
+            first,
+            children: None,
         };
-        let mut right = std::mem::take(&mut leaves[b]);
-        for leaf in &mut leaves[a] {
-            leaf.bits += 1;
-        }
-        for leaf in &mut right {
-            leaf.value |= 1 << leaf.bits;
-            leaf.bits += 1;
-        }
-        leaves[a].append(&mut right);
-        heap.push(Reverse((count_a + count_b, first, a)));
+        open[made] = made as u16;
+        made += 1;
+        opened += 1;
     }
-    // Ascending order of `Reverse` is descending order of the nodes.
-    heap.into_sorted_vec()
-        .into_iter()
-        .map(|Reverse((_, _, node))| std::mem::take(&mut leaves[node]))
-        .collect()
+    let symbols = opened;
+    let key = |node: &Node| Reverse((node.count, node.first));
+    open[..opened].sort_unstable_by_key(|&node| key(&nodes[usize::from(node)]));
+    while opened > usize::from(roots) {
+        let [larger, smaller] = [open[opened - 2], open[opened - 1]];
+        let [right, left] = [larger, smaller].map(|node| nodes[usize::from(node)]);
+        let merged = Node {
+            count: left.count + right.count,
+            first: left.first,
+            children: Some([smaller, larger]),
+        };
+        nodes[made] = merged;
+        opened -= 2;
+        let at =
+            open[..opened].partition_point(|&node| key(&nodes[usize::from(node)]) < key(&merged));
+        open.copy_within(at..opened, at + 1);
+        open[at] = made as u16;
+        made += 1;
+        opened += 1;
+    }
+    let mut leaves = Vec::with_capacity(symbols);
+    for (number, &root) in (0..).zip(&open[..opened]) {
+        collect(&nodes, root, (root_bits, number), &mut leaves);
+    }
+    leaves
+}
+
+/// Appends the leaves below a node whose code has these bits and this value. As deep as the longest code.
+fn collect(
+    nodes: &[Node; MAX_NODES],
+    node: u16,
+    (bits, value): (u32, u64),
+    leaves: &mut Vec<Leaf>,
+) {
+    let Node {
+        first, children, ..
+    } = nodes[usize::from(node)];
+    match children {
+        None => leaves.push(Leaf {
+            symbol: first,
+            bits,
+            value,
+        }),
+        Some([left, right]) => {
+            collect(nodes, left, (bits + 1, value << 1), leaves);
+            collect(nodes, right, (bits + 1, value << 1 | 1), leaves);
+        }
+    }
 }
 
 #[cfg(test)]
@@ -63,8 +106,7 @@ mod tests {
         for &(exponent, count) in counts {
             all[usize::from(exponent)] = count;
         }
-        forest(&all, 1)
-            .concat()
+        leaves(&all, 1, 0)
             .iter()
             .map(|leaf| {
                 (

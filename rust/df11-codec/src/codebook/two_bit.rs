@@ -5,14 +5,7 @@ use super::{Codebook, Counts, tree};
 /// The Huffman merging stopped at four nodes, which get the prefixes 00, 01, 10, 11, the largest first; `None` where a code is
 /// longer than 32 bits.
 pub fn two_bit(counts: &Counts) -> Option<Codebook> {
-    let mut nodes = tree::forest(counts, 4);
-    for (prefix, leaves) in (0..).zip(&mut nodes) {
-        for leaf in leaves {
-            leaf.value |= prefix << leaf.bits;
-            leaf.bits += 2;
-        }
-    }
-    Codebook::from_leaves(&nodes.concat())
+    Codebook::from_leaves(&tree::leaves(counts, 4, 2))
 }
 
 #[cfg(test)]

@@ -10,7 +10,15 @@ const MAX_CODES: u32 = 5;
 /// The low five bytes of an entry hold exponents, the first one lowest; then 4 bits say how many, 4 how many bits they take, and above
 /// stands a mask: bit `k` is set where a code starts, or the last one ends, `k` bits behind. 0 where not even one code is decided.
 #[derive(Clone, Debug)]
-pub struct Symbols(Box<[u64; 1 << QUICK_BITS]>);
+pub struct Symbols {
+    several: Box<[u64; ENTRIES]>,
+    /// The code that the next bits decide: exponent, and length in the high byte; 0 where they do not. By the number of known bits, a one
+    /// above them: those of one known bit stand at 2 and 3, those of 12 at 4096 and behind.
+    decided: Box<[u16; 2 * ENTRIES]>,
+}
+
+/// Look-ups.
+const ENTRIES: usize = 1 << QUICK_BITS;
 
 /// An entry of [`Symbols`].
 #[derive(Clone, Copy)]
@@ -44,55 +52,66 @@ impl Entry {
 }
 
 impl Default for Symbols {
-    /// Nothing decided. 32 KiB.
+    /// Nothing decided. 48 KiB.
     #[allow(clippy::large_stack_arrays)]
     fn default() -> Self {
-        Self(Box::new([0; 1 << QUICK_BITS]))
+        Self {
+            several: Box::new([0; ENTRIES]),
+            decided: Box::new([0; 2 * ENTRIES]),
+        }
     }
 }
 
 impl Symbols {
-    /// From the entries for one code: exponent, and length in the high byte; 0 where 12 bits do not decide.
+    /// Sets all entries from those for one code by 12 bits: exponent, and length in the high byte; 0 where 12 bits do not decide.
     ///
     /// A code counts as decided only where the bits behind those known cannot change it, whatever nonsense a file's tables are: the
     /// result is what one look-up after the other gives.
-    pub fn new(quick: &[u16; 1 << QUICK_BITS]) -> Self {
-        // By number of known bits, then by these.
-        let mut decided = vec![quick.to_vec()];
-        for _ in 0..QUICK_BITS {
-            let more = decided.last().map_or(&[][..], |more| more);
-            let same = |pair: &[u16]| if pair[0] == pair[1] { pair[0] } else { 0 };
-            let less = more.chunks_exact(2).map(same).collect();
-            decided.push(less);
+    pub fn fill(&mut self, code: impl Fn(u32) -> u16) {
+        for (entry, prefix) in self.decided[ENTRIES..].iter_mut().zip(0..) {
+            *entry = code(prefix);
         }
-        decided.reverse();
-        let mut symbols = Self::default();
-        for (prefix, entry) in symbols.0.iter_mut().enumerate() {
-            let (mut bits, mut codes) = (0, 0);
-            while codes < MAX_CODES {
-                let known = QUICK_BITS - bits;
-                let rest = prefix & ((1 << known) - 1);
-                let code = decided[known as usize][rest];
-                let length = u32::from(code >> 8);
-                if code == 0 || length > known {
-                    break;
-                }
-                *entry |= u64::from(code as u8) << (8 * codes) | 1 << (48 + bits);
-                bits += length;
-                codes += 1;
-            }
-            if codes > 0 {
-                *entry |= u64::from(codes) << 40 | u64::from(bits) << 44 | 1 << (48 + bits);
-            }
+        for known in (1..ENTRIES).rev() {
+            let [zero, one] = [0, 1].map(|bit| self.decided[2 * known + bit]);
+            self.decided[known] = if zero == one { zero } else { 0 };
         }
-        symbols
+        for (prefix, entry) in self.several.iter_mut().enumerate() {
+            *entry = several(&self.decided, prefix);
+        }
+    }
+
+    /// The code at the top of `buffer`: exponent, and length in the high byte; 0 where 12 bits do not decide.
+    #[inline]
+    pub fn first(&self, buffer: u64) -> u16 {
+        self.decided[ENTRIES + (buffer >> (64 - QUICK_BITS)) as usize]
     }
 
     /// The entry for the bits at the top of `buffer`.
     #[inline]
     pub fn entry(&self, buffer: u64) -> Entry {
-        Entry(self.0[(buffer >> (64 - QUICK_BITS)) as usize])
+        Entry(self.several[(buffer >> (64 - QUICK_BITS)) as usize])
     }
+}
+
+/// The entry for 12 bits.
+fn several(decided: &[u16; 2 * ENTRIES], prefix: usize) -> u64 {
+    let (mut bits, mut codes) = (0, 0);
+    let mut entry = 0;
+    while codes < MAX_CODES {
+        let known = QUICK_BITS - bits;
+        let code = decided[1 << known | prefix & ((1 << known) - 1)];
+        let length = u32::from(code >> 8);
+        if code == 0 || length > known {
+            break;
+        }
+        entry |= u64::from(code as u8) << (8 * codes) | 1 << (48 + bits);
+        bits += length;
+        codes += 1;
+    }
+    if codes > 0 {
+        entry |= u64::from(codes) << 40 | u64::from(bits) << 44 | 1 << (48 + bits);
+    }
+    entry
 }
 
 #[cfg(test)]
@@ -122,7 +141,8 @@ mod tests {
                     *code = 0;
                 }
             }
-            let symbols = Symbols::new(&quick);
+            let mut symbols = Symbols::default();
+            symbols.fill(|prefix| quick[prefix as usize]);
             for _ in 0..20_000 {
                 let buffer = random();
                 let entry = symbols.entry(buffer);

@@ -19,9 +19,7 @@ pub struct DecodeTables {
     tables: Vec<u8>,
     /// Code length by looked-up value.
     lengths: [u8; 256],
-    /// By the next 12 bits: exponent, and code length in the high byte; 0 where 12 bits do not decide or the length is 0.
-    quick: Box<[u16; 1 << QUICK_BITS]>,
-    /// Several codes by the next 12 bits.
+    /// One code, or several, by the next 12 bits.
     pub(super) symbols: Symbols,
     /// Does the fast half of a check.
     pub(super) kernel: Kernel,
@@ -41,6 +39,21 @@ impl DecodeTables {
     /// # Errors
     /// As for [`Self::new`].
     pub fn with_kernel(kernel: Kernel, luts: &[u8]) -> Result<Self, LutError> {
+        let mut tables = Self {
+            tables: Vec::new(),
+            lengths: [0; 256],
+            symbols: Symbols::default(),
+            kernel,
+        };
+        tables.read(luts)?;
+        Ok(tables)
+    }
+
+    /// Reads the tables of another unit into the same memory.
+    ///
+    /// # Errors
+    /// As for [`Self::new`]; then the tables are those of before.
+    pub fn read(&mut self, luts: &[u8]) -> Result<(), LutError> {
         let size = LutError::Size { bytes: luts.len() };
         let (tables, lengths) = luts.split_last_chunk::<256>().ok_or(size)?;
         let count = tables.len() / 256;
@@ -60,38 +73,12 @@ impl DecodeTables {
                 return Err(LutError::Length { exponent, bits });
             }
         }
-        let mut read = Self {
-            tables: tables.to_vec(),
-            lengths: *lengths,
-            quick: Box::new([0; 1 << QUICK_BITS]),
-            symbols: Symbols::default(),
-            kernel,
-        };
-        for prefix in 0..1u32 << QUICK_BITS {
-            read.quick[prefix as usize] = read.quick_entry(prefix << (32 - QUICK_BITS));
-        }
-        read.symbols = Symbols::new(&read.quick);
-        Ok(read)
-    }
-
-    /// The quick table's entry for the 12 bits at the top of `word`.
-    fn quick_entry(&self, word: u32) -> u16 {
-        let first = self.tables[(word >> 24) as usize];
-        let exponent = if first < FIRST_JUMP {
-            first
-        } else {
-            // The second table is asked for a byte of which four bits are known.
-            let known = (word >> 16 & 0xF0) as usize;
-            let candidates = &self.tables[(256 - usize::from(first)) * 256 + known..][..16];
-            if candidates[0] >= FIRST_JUMP || candidates.iter().any(|&v| v != candidates[0]) {
-                return 0;
-            }
-            candidates[0]
-        };
-        match self.lengths[usize::from(exponent)] {
-            0 => 0,
-            bits => u16::from(bits) << 8 | u16::from(exponent),
-        }
+        self.tables.clear();
+        self.tables.extend_from_slice(tables);
+        self.lengths = *lengths;
+        self.symbols
+            .fill(|prefix| decided(tables, lengths, prefix << (32 - QUICK_BITS)));
+        Ok(())
     }
 
     /// The kernel's look-up of the code at the top of `word`: at most four tables deep. Returns value and length.
@@ -110,7 +97,7 @@ impl DecodeTables {
     /// Exponent and length of the code at the top of `buffer`; `None` where the length is 0.
     #[inline]
     pub fn next(&self, buffer: u64) -> Option<(u8, u32)> {
-        let quick = self.quick[(buffer >> (64 - QUICK_BITS)) as usize];
+        let quick = self.symbols.first(buffer);
         let (exponent, bits) = if quick == 0 {
             self.look_up((buffer >> 32) as u32)
         } else {
@@ -152,5 +139,55 @@ impl DecodeTables {
     /// Code length of a decoded value.
     pub fn length(&self, value: u8) -> u32 {
         u32::from(self.lengths[usize::from(value)])
+    }
+}
+
+/// The code decided by the 12 bits at the top of `word`: exponent, and length in the high byte; 0 where they do not decide or the length is 0.
+fn decided(tables: &[u8], lengths: &[u8; 256], word: u32) -> u16 {
+    let first = tables[(word >> 24) as usize];
+    let exponent = if first < FIRST_JUMP {
+        first
+    } else {
+        // The second table is asked for a byte of which four bits are known.
+        let known = (word >> 16 & 0xF0) as usize;
+        let candidates = &tables[(256 - usize::from(first)) * 256 + known..][..16];
+        if candidates[0] >= FIRST_JUMP || candidates.iter().any(|&v| v != candidates[0]) {
+            return 0;
+        }
+        candidates[0]
+    };
+    match lengths[usize::from(exponent)] {
+        0 => 0,
+        bits => u16::from(bits) << 8 | u16::from(exponent),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{ExponentHistogram, UnitCode};
+
+    fn luts(frequent: u8, symbols: u8) -> Vec<u8> {
+        let mut counts = [0; 256];
+        for (count, power) in counts[usize::from(frequent)..].iter_mut().zip(1..=symbols) {
+            *count = 1 << power;
+        }
+        let code = UnitCode::new(&ExponentHistogram::from_counts(counts), frequent);
+        code.expect("encodable").luts().to_vec()
+    }
+
+    #[test]
+    fn nothing_of_an_earlier_unit_stays() {
+        let (earlier, later) = (luts(3, 24), luts(100, 5));
+        let mut tables = DecodeTables::new(&earlier).expect("sound");
+        tables.read(&later).expect("sound");
+        let fresh = DecodeTables::new(&later).expect("sound");
+        assert_eq!(format!("{tables:?}"), format!("{fresh:?}"));
+
+        tables.read(&later[..255]).expect_err("too short");
+        let mut broken = later.clone();
+        broken[7] = FIRST_JUMP;
+        tables.read(&broken).expect_err("a jump to nowhere");
+        assert_eq!(format!("{tables:?}"), format!("{fresh:?}"));
     }
 }

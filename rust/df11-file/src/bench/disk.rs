@@ -198,7 +198,7 @@ fn read(
     mut read_at: impl FnMut(&mut [u8], u64) -> Result<()>,
 ) -> Result<Transfer> {
     let mut buffer = vec![0; CALL];
-    let before = system::bytes_from_disk();
+    let before = system::device_bytes_read();
     let (began, mut bytes) = (Instant::now(), 0);
     places.try_for_each(|(offset, length)| {
         let end = offset + length;
@@ -216,7 +216,7 @@ fn read(
     })?;
     let transfer = Transfer::since(began, bytes);
     let from_disk =
-        before.and_then(|before| Some(system::bytes_from_disk()?.saturating_sub(before)));
+        before.and_then(|before| Some(system::device_bytes_read()?.saturating_sub(before)));
     Ok(Transfer {
         // The system reads ahead.
         from_disk: from_disk.map(|from_disk| from_disk.min(bytes)),

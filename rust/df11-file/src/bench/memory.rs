@@ -1,10 +1,8 @@
 //! Rates of the code itself: a unit in memory, encoded and checked over and over. No file, no hash.
 
 use std::{
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering::Relaxed},
-    },
+    sync::atomic::{AtomicUsize, Ordering::Relaxed},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -13,7 +11,6 @@ use df11_codec::{
     PieceStart, UnitCode, bf16, encode_piece,
     limits::{CHUNK_BYTES, GAP_BYTES_PER_CHUNK},
 };
-use rayon::{ThreadPool, prelude::*};
 use serde::Serialize;
 
 use super::{Stop, cancelled};
@@ -38,39 +35,39 @@ pub struct MemoryRates {
     pub verify_weights_per_second: f64,
 }
 
-/// Measures one unit of little-endian BF16 `weights` on all threads of `pool`; each of the two rates takes about `seconds`. A rate is the
+/// Measures one unit of little-endian BF16 `weights` with `threads` threads; each of the two rates takes about `seconds`. A rate is the
 /// median of passes over the unit.
 ///
 /// # Errors
-/// `E_UNIT_SIZE` for weights that DF11 cannot hold, `E_CANCELLED`, `E_INTERNAL` where the check finds a difference.
+/// `E_UNIT_SIZE` for weights that DF11 cannot hold, `E_CANCELLED`, `E_NO_MEMORY` where a thread cannot be started, `E_INTERNAL` where the
+/// check finds a difference.
 pub fn measure(
-    pool: &ThreadPool,
     kernel: Kernel,
+    threads: usize,
     weights: &[u8],
     seconds: Duration,
     stop: Stop<'_>,
 ) -> Result<MemoryRates> {
-    let threads = pool.current_num_threads();
-    let bench = Bench {
-        pool,
+    let mut bench = Bench {
         kernel,
         weights,
-        workers: (0..threads).map(|_| Mutex::default()).collect(),
+        workers: (0..threads).map(|_| Worker::default()).collect(),
         stop,
     };
     let tensors = bench.tensors()?;
-    let rate = |pass: &dyn Fn() -> Result<()>| {
-        Ok::<_, Error>((weights.len() / 2) as f64 / median_seconds(seconds, pass)?)
+    let mut rate = |pass: &dyn Fn(&mut Bench<'_>) -> Result<()>| {
+        let seconds = median_seconds(seconds, || pass(&mut bench))?;
+        Ok::<_, Error>((weights.len() / 2) as f64 / seconds)
     };
     Ok(MemoryRates {
         threads,
-        compress_weights_per_second: rate(&|| bench.compress())?,
-        verify_weights_per_second: rate(&|| bench.verify(&tensors))?,
+        compress_weights_per_second: rate(&|bench| bench.compress())?,
+        verify_weights_per_second: rate(&|bench| bench.verify(&tensors))?,
     })
 }
 
 /// The median time of a pass, in seconds, after one that is not counted.
-fn median_seconds(limit: Duration, pass: &dyn Fn() -> Result<()>) -> Result<f64> {
+fn median_seconds(limit: Duration, mut pass: impl FnMut() -> Result<()>) -> Result<f64> {
     pass()?;
     let (began, mut passes) = (Instant::now(), Vec::new());
     while passes.len() < FEWEST_PASSES || began.elapsed() < limit {
@@ -83,10 +80,9 @@ fn median_seconds(limit: Duration, pass: &dyn Fn() -> Result<()>) -> Result<f64>
 }
 
 struct Bench<'a> {
-    pool: &'a ThreadPool,
     kernel: Kernel,
     weights: &'a [u8],
-    workers: Vec<Mutex<Worker>>,
+    workers: Vec<Worker>,
     stop: Stop<'a>,
 }
 
@@ -113,19 +109,18 @@ struct Tensors {
     gaps: Vec<u8>,
 }
 
-impl Bench<'_> {
-    fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+impl<'a> Bench<'a> {
+    fn pieces(&self) -> std::slice::Chunks<'a, u8> {
         self.weights.chunks(2 * PIECE_WEIGHTS as usize)
     }
 
-    fn survey(&self) -> Result<Coded> {
-        let count = |piece| {
+    fn survey(&mut self) -> Result<Coded> {
+        let (kernel, weights): (_, Vec<_>) = (self.kernel, self.pieces().collect());
+        let pieces = self.each(weights.len(), |_, piece| {
             let mut histogram = ExponentHistogram::default();
-            histogram.count(self.kernel, piece);
-            histogram
-        };
-        let pieces = self.weights.par_chunks(2 * PIECE_WEIGHTS as usize);
-        let pieces: Vec<_> = self.pool.install(|| pieces.map(count).collect());
+            histogram.count(kernel, weights[piece]);
+            Ok(histogram)
+        })?;
         let mut total = ExponentHistogram::default();
         for piece in &pieces {
             total.merge(piece);
@@ -155,17 +150,18 @@ impl Bench<'_> {
     }
 
     /// One pass of compressing; what is encoded is overwritten by the next piece.
-    fn compress(&self) -> Result<()> {
-        let coded = self.survey()?;
+    fn compress(&mut self) -> Result<()> {
+        let (kernel, coded) = (self.kernel, self.survey()?);
         let pieces: Vec<_> = self.pieces().zip(&coded.starts).collect();
-        self.each(pieces.len(), |worker, index| {
-            let (weights, start) = pieces[index];
-            encode_piece(self.kernel, &coded.code, weights, *start, &mut worker.piece);
+        self.each(pieces.len(), |worker, piece| {
+            let (weights, start) = pieces[piece];
+            encode_piece(kernel, &coded.code, weights, *start, &mut worker.piece);
             Ok(())
-        })
+        })?;
+        Ok(())
     }
 
-    fn tensors(&self) -> Result<Tensors> {
+    fn tensors(&mut self) -> Result<Tensors> {
         let coded = self.survey()?;
         let tables = DecodeTables::with_kernel(self.kernel, coded.code.luts())
             .map_err(|error| Error::new(Code::Internal, error.to_string()))?;
@@ -190,42 +186,59 @@ impl Bench<'_> {
     }
 
     /// One pass of checking.
-    fn verify(&self, tensors: &Tensors) -> Result<()> {
+    fn verify(&mut self, tensors: &Tensors) -> Result<()> {
         let chunks = tensors.coded.code.layout().chunks as usize;
+        let weights = self.weights;
         self.each(chunks.div_ceil(CHUNKS_PER_RUN), |worker, run| {
             let first = run * CHUNKS_PER_RUN;
-            let end = chunks.min(first + CHUNKS_PER_RUN);
-            let (run, weights) = tensors.run(first, end);
-            let source = &self.weights[2 * weights.start..2 * weights.end];
-            tensors
+            let (run, range) = tensors.run(first, chunks.min(first + CHUNKS_PER_RUN));
+            let source = &weights[2 * range.start..2 * range.end];
+            let checked = tensors
                 .tables
-                .check_chunks_with(&run, source, &mut worker.check)
-                .map_err(|found| Error::new(Code::Internal, format!("{found:?}")))
-        })
+                .check_chunks_with(&run, source, &mut worker.check);
+            checked.map_err(|found| Error::new(Code::Internal, format!("{found:?}")))
+        })?;
+        Ok(())
     }
 
-    /// Does tasks `0..tasks` on all threads.
-    fn each(
-        &self,
+    /// Does tasks `0..tasks` on all threads and gives what they found, in order.
+    fn each<T: Send>(
+        &mut self,
         tasks: usize,
-        work: impl Fn(&mut Worker, usize) -> Result<()> + Sync,
-    ) -> Result<()> {
-        let next = AtomicUsize::new(0);
-        let done = self.pool.broadcast(|thread| {
-            let worker = self.workers[thread.index()].lock();
-            let mut worker = worker.unwrap_or_else(PoisonError::into_inner);
+        work: impl Fn(&mut Worker, usize) -> Result<T> + Sync,
+    ) -> Result<Vec<T>> {
+        let (next, stop) = (AtomicUsize::new(0), self.stop);
+        let share = |worker: &mut Worker| {
+            let mut found = Vec::new();
             loop {
                 let task = next.fetch_add(1, Relaxed);
                 if task >= tasks {
-                    return Ok(());
+                    return Ok(found);
                 }
-                if (self.stop)() {
+                if stop() {
                     return Err(cancelled());
                 }
-                work(&mut worker, task)?;
+                found.push((task, work(worker, task)?));
             }
-        });
-        done.into_iter().collect()
+        };
+        let mut found = thread::scope(|scope| {
+            let start = |worker| {
+                let started = thread::Builder::new().spawn_scoped(scope, || share(worker));
+                started.map_err(|error| {
+                    Error::new(Code::NoMemory, format!("no thread can be started: {error}"))
+                })
+            };
+            let workers = self.workers.iter_mut().map(start);
+            let workers: Vec<_> = workers.collect::<Result<_>>()?;
+            let mut found = Vec::new();
+            for worker in workers {
+                let stopped = |_| Error::new(Code::Internal, "a worker thread stopped");
+                found.append(&mut worker.join().map_err(stopped)??);
+            }
+            Ok::<_, Error>(found)
+        })?;
+        found.sort_unstable_by_key(|(task, _)| *task);
+        Ok(found.into_iter().map(|(_, result)| result).collect())
     }
 }
 

@@ -10,7 +10,6 @@ use std::{
     time::Duration,
 };
 
-use rayon::{ThreadPool, ThreadPoolBuilder};
 use serde::Serialize;
 
 use crate::{
@@ -106,18 +105,17 @@ pub fn bench(request: &Request, stop: Stop<'_>) -> Result<BenchReport> {
     let effort = if request.quick { QUICK } else { FULL };
     let scratch = Scratch::create(&folder, effort.bytes)?;
 
-    let all = pool(budget.threads)?;
-    let weights = all.install(|| synthetic(effort.weights));
+    let weights = synthetic(effort.weights);
     let write = scratch.write(&weights, stop)?;
     let read = match &plan {
         Some(plan) => disk::read_source(&plan.source, effort.bytes, stop)?,
         None => scratch.read(write.bytes, stop)?,
     };
     drop(scratch);
-    let rates = |pool: &ThreadPool| measure(pool, options.kernel, &weights, effort.each, stop);
-    let mut memory = vec![rates(&pool(1)?)?];
+    let rates = |threads| measure(options.kernel, threads, &weights, effort.each, stop);
+    let mut memory = vec![rates(1)?];
     if budget.threads > 1 {
-        memory.push(rates(&all)?);
+        memory.push(rates(budget.threads)?);
     }
     let estimate = plan
         .as_ref()
@@ -133,20 +131,6 @@ pub fn bench(request: &Request, stop: Stop<'_>) -> Result<BenchReport> {
         write,
         read,
         estimate,
-    })
-}
-
-/// Worker threads.
-///
-/// # Errors
-/// `E_NO_MEMORY` where they cannot be started.
-pub fn pool(threads: usize) -> Result<ThreadPool> {
-    let built = ThreadPoolBuilder::new().num_threads(threads).build();
-    built.map_err(|error| {
-        Error::new(
-            Code::NoMemory,
-            format!("worker threads cannot be started: {error}"),
-        )
     })
 }
 

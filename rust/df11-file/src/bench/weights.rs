@@ -1,35 +1,32 @@
 //! Made-up weights, the same on every machine.
 
-use rayon::prelude::*;
+use safetensors::Dtype;
 
 use crate::convert::Conversion;
-use safetensors::Dtype;
 
 /// Weights of one row.
 const ROW: usize = 4096;
 
-/// Little-endian BF16 weights, normal with a spread of its own (0.005 to 0.08) for each row, as trained ones have it. Works in the
-/// current thread pool.
+/// Little-endian BF16 weights, normal with a spread of its own (0.005 to 0.08) for each row, as trained ones have it.
 pub fn synthetic(weights: usize) -> Vec<u8> {
     let mut bytes = vec![0; 2 * weights];
-    let rows = bytes.par_chunks_mut(2 * ROW).enumerate();
-    rows.for_each(|(row, bytes)| fill(&mut Random(row as u64), bytes));
+    if let Some(round) = Conversion::between(Dtype::F32, Dtype::BF16) {
+        let mut values = vec![0; 4 * ROW];
+        for (row, bytes) in bytes.chunks_mut(2 * ROW).enumerate() {
+            draw(&mut Random(row as u64), &mut values);
+            round.apply(&values[..2 * bytes.len()], bytes);
+        }
+    }
     bytes
 }
 
-fn fill(random: &mut Random, row: &mut [u8]) {
-    let Some(round) = Conversion::between(Dtype::F32, Dtype::BF16) else {
-        return;
-    };
+/// A row of F32 values.
+fn draw(random: &mut Random, values: &mut [u8]) {
     let sigma = 0.005 * 16_f32.powf(random.uniform());
-    for pair in row.chunks_mut(4) {
-        let mut values = [0; 8];
-        for (value, normal) in values.chunks_exact_mut(4).zip(random.normals()) {
+    for pair in values.chunks_exact_mut(8) {
+        for (value, normal) in pair.chunks_exact_mut(4).zip(random.normals()) {
             value.copy_from_slice(&(sigma * normal).to_le_bytes());
         }
-        let mut rounded = [0; 4];
-        round.apply(&values, &mut rounded);
-        pair.copy_from_slice(&rounded[..pair.len()]);
     }
 }
 

@@ -145,7 +145,7 @@ impl FileMap {
             vec![0; plan.passthrough.len()],
         );
         Self {
-            entries: Vec::new(),
+            entries: Vec::with_capacity(plan.units.len() * 6 + plan.passthrough.len()),
             data_start,
             data_bytes: 0,
             units,
@@ -155,9 +155,9 @@ impl FileMap {
 
     /// Appends the U8 tensors of unit number `index`, whose sizes have become known.
     pub fn place(&mut self, plan: &Plan, index: usize, layout: &UnitLayout) {
-        let tensors = with_roles(index, unit_tensors(&plan.units[index], layout));
-        for (entry, role) in tensors.into_iter().take(SPLIT_POSITIONS) {
-            self.push(entry, role);
+        let tensors = unit_tensors(&plan.units[index], layout).into_iter();
+        for (field, entry) in tensors.enumerate().take(SPLIT_POSITIONS) {
+            self.push(entry, Role::Unit(index, field));
         }
     }
 
@@ -226,13 +226,16 @@ impl FileMap {
         self.entries.iter().map(|(entry, _)| entry)
     }
 
-    /// Hashes in file order, from those of each unit's fields (by name) and of the passthrough tensors.
-    pub fn hashes_in_order(&self, units: &[[u64; 6]], passthrough: &[u64]) -> Vec<u64> {
-        let hash = |role: &Role| match *role {
+    /// What belongs to each tensor in file order, from that of each unit's fields (by name) and of the passthrough tensors.
+    pub fn in_order<T: Copy>(
+        &self,
+        units: &[[T; 6]],
+        passthrough: &[T],
+    ) -> impl Iterator<Item = T> {
+        self.entries.iter().map(|(_, role)| match *role {
             Role::Unit(unit, field) => units[unit][field],
             Role::Passthrough(tensor) => passthrough[tensor],
-        };
-        self.entries.iter().map(|(_, role)| hash(role)).collect()
+        })
     }
 
     /// The header, as long as the space before the data.

@@ -7,4 +7,4 @@ mod stream;
 
 pub use file_map::{FileMap, UNKNOWN, UnitPlace, split_positions, unit_tensors};
 pub use partial::PartialFile;
-pub use stream::TensorStream;
+pub use stream::{Region, TensorStream};

@@ -6,6 +6,17 @@ use xxhash_rust::xxh3::Xxh3;
 use super::PartialFile;
 use crate::error::Result;
 
+/// A tensor of the result that was written and, where that is asked for, verified.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Region {
+    /// Where it begins in the file.
+    pub offset: u64,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Their xxh3.
+    pub hash: u64,
+}
+
 /// A tensor that grows in order.
 pub struct TensorStream {
     offset: u64,
@@ -80,15 +91,19 @@ impl TensorStream {
         }
     }
 
-    /// Ends the tensor: its length in bytes and its xxh3.
+    /// Ends the tensor: where it lies, and its xxh3.
     ///
     /// # Errors
     /// Those of the file.
-    pub fn finish(mut self, file: &PartialFile) -> Result<(u64, u64)> {
+    pub fn finish(mut self, file: &PartialFile) -> Result<Region> {
         if let Some(pending) = self.pending {
             self.finish_byte(file, pending)?;
         }
-        Ok((self.bytes, self.hasher.digest()))
+        Ok(Region {
+            offset: self.offset,
+            bytes: self.bytes,
+            hash: self.hasher.digest(),
+        })
     }
 
     fn finish_byte(&mut self, file: &PartialFile, byte: u8) -> Result<()> {

@@ -4,7 +4,11 @@ use std::ops::RangeInclusive;
 
 use df11_codec::UnitLayout;
 
-use super::{reader::read_weights, unit_check::UnitCheck};
+use super::{
+    reader::read_weights,
+    span::SpanMemory,
+    unit_check::{MAX_LUT_ROWS, RunMemory, UnitCheck},
+};
 use crate::{
     error::{Code, Result},
     header::{TensorEntry, TensorInfo},
@@ -18,7 +22,7 @@ use crate::{
 /// Kernel chunks of a unit that are compared, besides its first and last.
 const SAMPLES: u64 = 4;
 /// One to 17 decode tables, and the row of code lengths.
-const LUT_ROWS: RangeInclusive<u64> = 2..=18;
+const LUT_ROWS: RangeInclusive<u64> = 2..=MAX_LUT_ROWS as u64;
 /// Bytes of a passthrough tensor that are compared at a time.
 const COMPARE_BYTES: u64 = 1 << 20;
 
@@ -182,18 +186,19 @@ fn sample(
     if found != expected {
         return Err(check.fault("its split_positions are wrong"));
     }
-    let tables = check.tables()?;
+    let tables = check.tables(None)?;
     let spread = (1..=SAMPLES).map(|sample| sample * layout.chunks / (SAMPLES + 1));
     let mut chunks: Vec<_> = std::iter::once(0)
         .chain(spread)
         .chain([layout.chunks - 1])
         .collect();
     chunks.dedup();
-    let mut source = Vec::new();
+    let (mut source, mut memory) = (SpanMemory::default(), RunMemory::default());
     for chunk in chunks {
         let (from, to) = check.positions(chunk, chunk + 1, &mut Vec::new())?;
         read_weights(plan, index, from, to - from, &mut source)?;
-        check.chunks(&tables, chunk, chunk + 1, &source, from)?;
+        let weights = (&source.bytes[..], from);
+        check.run(&tables, (chunk, chunk + 1), weights, &mut memory)?;
     }
     Ok(())
 }

@@ -1,21 +1,33 @@
 //! From a plan to a file: the reader runs ahead, the pool encodes and verifies, one thread keeps the order.
 
+mod crew;
 mod encode;
 mod existing;
+mod fetch;
+mod flow;
 mod flush;
+mod io_choice;
+mod ledger;
+mod overfill;
 mod reader;
 mod schedule;
+mod span;
 mod survey;
+mod unit;
 mod unit_check;
 mod verify;
 mod work;
 
-use std::{sync::mpsc, thread, time::Instant};
+use std::{
+    io,
+    thread::{self, Scope, ScopedJoinHandle},
+    time::Instant,
+};
 
-use rayon::ThreadPool;
+use crossbeam_channel::bounded;
 
 use crate::{
-    budget::Budget,
+    budget::{Budget, SPANS},
     error::{Code, Error, Result},
     header::check_with_reference,
     options::{HeaderMode, IfExists, Verify},
@@ -28,18 +40,18 @@ use crate::{
     report::{Report, Status},
     system,
 };
+use crew::Crew;
+use flow::Flow;
+use ledger::Ledger;
 use reader::{ReadTotals, Reader};
-use work::{Channels, Work};
-
-/// Buffers between reader and pool: one being filled, one in work.
-const SPANS: usize = 2;
+use work::Work;
 
 /// Compresses. Returns when the file is complete under its name, or nothing of it is left.
 ///
 /// # Errors
 /// Every refusal and failure, with its code.
 pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
-    let started = Instant::now();
+    let (started, device_bytes) = (Instant::now(), system::device_bytes_read());
     let largest = plan
         .units
         .iter()
@@ -48,11 +60,8 @@ pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
         .unwrap_or(0);
     let budget = Budget::new(&plan.options, largest)?;
     plan.source.check_unchanged()?;
-    let pool = pool(&budget, plan.options.low_priority)?;
     if plan.target.exists() && plan.options.if_exists != IfExists::Replace {
-        if plan.options.if_exists == IfExists::Skip
-            && pool.install(|| existing::is_result(plan, progress))?
-        {
+        if plan.options.if_exists == IfExists::Skip && existing::is_result(plan, progress)? {
             progress.set_phase(Phase::Done);
             return Ok(Report::new(plan, &budget, Status::AlreadyDone).finished(plan, started));
         }
@@ -67,7 +76,7 @@ pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
             .notes
             .push("a partial file left by an interrupted run was replaced".to_owned());
     }
-    let outcome = write(plan, progress, &budget, &pool, &file, &mut report);
+    let outcome = write(plan, progress, &budget, &file, &mut report);
     // The codes of a failed write stay; a changed source explains any failure better.
     if outcome
         .as_ref()
@@ -79,6 +88,9 @@ pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
     progress.check_cancelled()?;
     file.commit(plan.options.if_exists == IfExists::Replace)?;
     progress.set_phase(Phase::Done);
+    report.device_bytes_read = system::device_bytes_read()
+        .zip(device_bytes)
+        .map(|(after, before)| after.saturating_sub(before));
     Ok(report.finished(plan, started))
 }
 
@@ -87,7 +99,6 @@ fn write(
     plan: &Plan,
     progress: &Progress,
     budget: &Budget,
-    pool: &ThreadPool,
     file: &PartialFile,
     report: &mut Report,
 ) -> Result<()> {
@@ -106,64 +117,55 @@ fn write(
         HeaderMode::SelfDescribing => Some(Manifest::new(plan)?),
         HeaderMode::Official => None,
     };
-    let (filled, spans) = mpsc::sync_channel(SPANS);
-    let (give_back, free) = mpsc::channel();
-    for _ in 0..SPANS {
-        // At once as large as any load: growing, a buffer would take up to twice that.
-        let mut buffer = Vec::new();
-        let longest = sizes().max().unwrap_or(0) as usize;
-        buffer
-            .try_reserve_exact(longest)
-            .map_err(|error| no_memory(&error))?;
-        let _ = give_back.send(buffer);
-    }
+    let (home, free) = span::all_memory(sizes().max().unwrap_or(0) as usize)?;
+    let (filled, spans) = bounded(SPANS);
+    // Nobody ever waits to hand something over: there is room for all that can be on its way.
+    let width = 2 * Flow::width(budget);
+    let ((give, tasks), (tell, done)) = (bounded(width), bounded(width));
     let reader = Reader::new(plan, progress);
+    let crew = Crew {
+        plan,
+        progress,
+        file,
+    };
     let (flush, flush_requests) = flush::channel();
-    let (map, hashes, totals) = thread::scope(|scope| {
+    let (map, hashes, read) = thread::scope(|scope| {
         let low_priority = plan.options.low_priority;
-        let reading = scope.spawn(move || {
-            if low_priority {
-                system::lower_thread_priority();
-            }
-            reader.run(&loads, &free, &filled)
-        });
-        let flushing = scope.spawn(move || flush::flush_on_request(file, &flush_requests));
-        let mut work = Work::new(
-            plan,
-            progress,
-            budget,
-            file,
-            pool,
-            manifest.as_ref(),
-            Channels {
-                spans,
-                give_back,
-                flush,
-            },
-        );
-        let done = steps
+        let ended = || stopped();
+        let reading = spawn(scope, "df11-read", low_priority, move || {
+            reader.run(&loads, &home, &free, &filled)
+        })?;
+        let flushing = spawn(scope, "df11-flush", false, move || {
+            flush::flush_on_request(file, &flush_requests)
+        })?;
+        for _ in 0..budget.threads {
+            let (crew, tasks, tell) = (&crew, tasks.clone(), tell.clone());
+            spawn(scope, "df11-work", low_priority, move || {
+                crew.work(&tasks, &tell);
+            })?;
+        }
+        drop((tasks, tell));
+        let flow = Flow::new(budget, progress, (give, done), Ledger::new(plan, progress));
+        let mut work = Work::new(plan, progress, file, manifest.as_ref(), spans, flush, flow);
+        let outcome = steps
             .iter()
             .try_for_each(|step| work.step(*step))
             .and_then(|()| work.finish(report));
-        if done.is_err() {
+        if outcome.is_err() {
             // Otherwise the reader would first finish what it is reading, and wait for the brake.
             progress.cancel();
         }
-        let totals = reading
-            .join()
-            .map_err(|_| Error::new(Code::Internal, "the reading thread stopped"))?;
-        let flushed = flushing
-            .join()
-            .map_err(|_| Error::new(Code::Internal, "the flushing thread stopped"))?;
-        let (map, hashes) = done?;
-        flushed.map(|()| (map, hashes, totals))
+        let read = reading.join().map_err(|_| ended())?;
+        let flushed = flushing.join().map_err(|_| ended())?;
+        let (map, hashes) = outcome?;
+        flushed.map(|()| (map, hashes, read))
     })?;
     progress.set_phase(Phase::Finishing);
     plan.source.check_unchanged()?;
-    report.take_totals(totals.bytes, totals.changed_values);
+    report.take_totals(read.totals.bytes, read.totals.changed_values, read.io);
     // The header replaces the marker, so by then little may be left to flush: killed in between, the file would not be known as ours.
     file.sync()?;
-    write_header(plan, file, &map, manifest.as_ref(), hashes, &totals)
+    write_header(plan, file, &map, manifest.as_ref(), hashes, &read)
 }
 
 fn write_header(
@@ -172,18 +174,18 @@ fn write_header(
     map: &FileMap,
     manifest: Option<&Manifest>,
     tensors: Vec<u64>,
-    totals: &ReadTotals,
+    read: &ReadTotals,
 ) -> Result<()> {
-    let source =
-        plan.source
-            .header()
-            .tensors
-            .iter()
-            .enumerate()
-            .map(|(index, tensor)| match totals.hashes.get(&index) {
-                None if tensor.bytes() == 0 => Some(xxhash_rust::xxh3::xxh3_64(&[])),
-                hash => hash.copied(),
-            });
+    let source = plan
+        .source
+        .header()
+        .tensors
+        .iter()
+        .enumerate()
+        .map(|(index, tensor)| match read.hashes[index] {
+            None if tensor.bytes() == 0 => Some(xxhash_rust::xxh3::xxh3_64(&[])),
+            hash => hash,
+        });
     let hashes = Hashes {
         tensors,
         source: source.collect(),
@@ -200,21 +202,34 @@ fn write_header(
     file.write(&header, 0)
 }
 
-fn pool(budget: &Budget, low_priority: bool) -> Result<ThreadPool> {
-    let builder = rayon::ThreadPoolBuilder::new()
-        .num_threads(budget.threads)
-        .thread_name(|index| format!("df11-{index}"));
-    let builder = builder.start_handler(move |_| {
+/// Starts a thread of the job.
+fn spawn<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    low_priority: bool,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>> {
+    let run = move || {
         if low_priority {
             system::lower_thread_priority();
         }
-    });
-    builder.build().map_err(|error| {
+        work()
+    };
+    let failed = |error: io::Error| {
         Error::new(
             Code::NoMemory,
-            format!("worker threads cannot be started: {error}"),
+            format!("threads cannot be started: {error}"),
         )
-    })
+    };
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn_scoped(scope, run)
+        .map_err(failed)
+}
+
+/// The error for a thread that has ended in a way that it never should.
+fn stopped() -> Error {
+    Error::new(Code::Internal, "a thread of the job stopped")
 }
 
 fn no_memory(error: &dyn std::error::Error) -> Error {

@@ -1,87 +1,92 @@
-//! The one thread that reads the source, a buffer ahead of the work.
+//! The one thread that brings the source into memory, spans ahead of the work: read, converted, hashed, counted.
 
-use std::{
-    collections::HashMap,
-    sync::mpsc::{Receiver, SyncSender},
-    thread,
-    time::{Duration, Instant},
-};
-
+use crossbeam_channel::{Receiver, Sender};
+use df11_codec::ExponentHistogram;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::schedule::Load;
-use crate::{convert::Conversion, error::Result, plan::Plan, progress::Progress};
-
-/// Bytes per read call: large enough for any disk, small enough to stop at once.
-const READ_BYTES: usize = 1 << 20;
-/// Longest sleep of the brake, so that a request to stop is seen.
-const NAP: Duration = Duration::from_millis(50);
-
-/// What a load fills: BF16 weights of a unit, or the bytes of a passthrough tensor as the result holds them.
-pub type Span = Vec<u8>;
+use super::{
+    fetch::{Fetcher, Run, Totals},
+    schedule::Load,
+    span::{Span, SpanMemory},
+};
+use crate::{
+    budget::PIECE_WEIGHTS, convert::Conversion, error::Result, options::Io, plan::Plan,
+    progress::Progress,
+};
 
 /// What the reader knows at the end.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ReadTotals {
-    /// Bytes asked from the source.
-    pub bytes: u64,
-    /// Hashes of the source's tensors, by index.
-    pub hashes: HashMap<usize, u64>,
-    /// Values that a conversion changed.
-    pub changed_values: u64,
+    /// Bytes and changed values.
+    pub totals: Totals,
+    /// Hashes of the source's tensors, by index, of those that were read.
+    pub hashes: Vec<Option<u64>>,
+    /// The way in which it ended up reading.
+    pub io: Io,
 }
 
 /// Reads a job's loads in order.
 pub struct Reader<'a> {
     plan: &'a Plan,
-    progress: &'a Progress,
-    hashers: HashMap<usize, Xxh3>,
-    totals: ReadTotals,
-    raw: Vec<u8>,
-    started: Instant,
-    max_rate: Option<u64>,
+    fetcher: Fetcher<'a>,
+    /// Tensors of which a part was hashed: index, bytes so far.
+    open: Vec<(usize, u64, Xxh3)>,
+    hashes: Vec<Option<u64>>,
+}
+
+/// A part of a load: consecutive bytes of a source tensor.
+struct Part {
+    tensor: usize,
+    /// Where they begin in the source's data.
+    offset: u64,
+    bytes: u64,
+    conversion: Option<Conversion>,
 }
 
 impl<'a> Reader<'a> {
     /// A reader of the plan's source.
     pub fn new(plan: &'a Plan, progress: &'a Progress) -> Self {
-        let (hashers, totals) = (HashMap::new(), ReadTotals::default());
+        Self::with_rate(plan, progress, plan.options.max_rate)
+    }
+
+    fn with_rate(plan: &'a Plan, progress: &'a Progress, max_rate: Option<u64>) -> Self {
+        let options = &plan.options;
         Self {
             plan,
-            progress,
-            hashers,
-            totals,
-            raw: Vec::new(),
-            started: Instant::now(),
-            max_rate: plan.options.max_rate,
+            fetcher: Fetcher::new(&plan.source, progress, options.kernel, options.io, max_rate),
+            open: Vec::new(),
+            hashes: vec![None; plan.source.header().tensors.len()],
         }
     }
 
-    /// Fills buffers that come back through `free` and sends them to `filled`, until all loads are done, one fails, or nobody listens.
+    /// Fills memory that comes through `free` and sends it to `filled`, until all loads are done, one fails, or nobody listens.
     pub fn run(
         mut self,
         loads: &[Load],
-        free: &Receiver<Span>,
-        filled: &SyncSender<Result<Span>>,
+        home: &Sender<SpanMemory>,
+        free: &Receiver<SpanMemory>,
+        filled: &Sender<Result<Span>>,
     ) -> ReadTotals {
-        for &load in loads {
-            let Ok(mut bytes) = free.recv() else { break };
-            let outcome = self.load(&load, &mut bytes).map(|()| bytes);
+        for load in loads {
+            let Ok(memory) = free.recv() else { break };
+            let mut span = Span::new(memory, home.clone());
+            let outcome = self.load(load, span.memory()).map(|()| span);
             let failed = outcome.is_err();
             if filled.send(outcome).is_err() || failed {
                 break;
             }
         }
-        self.totals.hashes.extend(
-            self.hashers
-                .into_iter()
-                .map(|(tensor, hasher)| (tensor, hasher.digest())),
-        );
-        self.totals
+        ReadTotals {
+            io: self.fetcher.io(),
+            totals: self.fetcher.totals,
+            hashes: self.hashes,
+        }
     }
 
-    fn load(&mut self, load: &Load, bytes: &mut Vec<u8>) -> Result<()> {
+    fn load(&mut self, load: &Load, memory: &mut SpanMemory) -> Result<()> {
         let plan = self.plan;
+        let SpanMemory { bytes, counts } = memory;
+        counts.clear();
         match *load {
             Load::Passthrough {
                 tensor,
@@ -91,10 +96,14 @@ impl<'a> Reader<'a> {
                 let copied = &plan.passthrough[tensor];
                 let info = &plan.source.header().tensors[copied.tensor];
                 let bits = info.dtype.bitsize() as u64;
-                let length = elements * copied.dtype.bitsize() as u64 / 8;
-                bytes.resize(length as usize, 0);
-                let range = (info.start + first * bits / 8, elements * bits / 8);
-                self.read(copied.tensor, range, copied.conversion, bytes, true)
+                bytes.resize((elements * copied.dtype.bitsize() as u64 / 8) as usize, 0);
+                let part = Part {
+                    tensor: copied.tensor,
+                    offset: info.start + first * bits / 8,
+                    bytes: elements * bits / 8,
+                    conversion: copied.conversion,
+                };
+                self.part(&part, (bytes, 0), None, true)
             }
             Load::Unit {
                 unit,
@@ -103,77 +112,52 @@ impl<'a> Reader<'a> {
                 first_pass,
             } => {
                 bytes.resize(weights as usize * 2, 0);
-                for part in parts(plan, unit, first, weights) {
-                    let member = &plan.units[unit].members[part.member];
-                    let info = &plan.source.header().tensors[member.tensor];
-                    let width = info.dtype.bitsize() as u64 / 8;
-                    let range = (info.start + part.first * width, part.weights * width);
-                    let place = &mut bytes[part.at as usize * 2..][..part.weights as usize * 2];
-                    self.read(member.tensor, range, member.conversion, place, first_pass)?;
+                if first_pass {
+                    let pieces = weights.div_ceil(PIECE_WEIGHTS) as usize;
+                    counts.resize(pieces, ExponentHistogram::default());
+                }
+                for (at, part) in parts(plan, unit, first, weights) {
+                    let length = part
+                        .conversion
+                        .map_or(part.bytes, |kind| kind.converted_bytes(part.bytes));
+                    let target = &mut bytes[at as usize..][..length as usize];
+                    let counts = first_pass.then_some(&mut counts[..]);
+                    self.part(&part, (target, at as usize), counts, first_pass)?;
                 }
                 Ok(())
             }
         }
     }
 
-    /// Reads `range` (offset, bytes) of the source's data into `target`, converted.
-    fn read(
+    /// Reads a part into `target`, which begins at byte `at` of the span.
+    fn part(
         &mut self,
-        tensor: usize,
-        range: (u64, u64),
-        conversion: Option<Conversion>,
-        target: &mut [u8],
+        part: &Part,
+        (target, at): (&mut [u8], usize),
+        counts: Option<&mut [ExponentHistogram]>,
         hash: bool,
     ) -> Result<()> {
-        let (mut offset, end) = (range.0, range.0 + range.1);
-        let mut target = target;
-        while offset < end {
-            self.progress.check_cancelled()?;
-            let length = READ_BYTES.min((end - offset) as usize);
-            let written = match conversion {
-                None => {
-                    self.plan.source.read(&mut target[..length], offset)?;
-                    length
-                }
-                Some(conversion) => {
-                    self.raw.resize(length, 0);
-                    self.plan.source.read(&mut self.raw, offset)?;
-                    let written = conversion.converted_bytes(length as u64) as usize;
-                    let changed = conversion.apply(&self.raw, &mut target[..written]);
-                    self.totals.changed_values += if hash { changed } else { 0 };
-                    written
-                }
-            };
-            let (done, rest) = target.split_at_mut(written);
-            if hash {
-                let read: &[u8] = if conversion.is_some() {
-                    &self.raw
-                } else {
-                    done
-                };
-                self.hashers.entry(tensor).or_default().update(read);
+        let open = hash.then(|| {
+            let known = self.open.iter().position(|open| open.0 == part.tensor);
+            known.unwrap_or_else(|| {
+                self.open.push((part.tensor, 0, Xxh3::new()));
+                self.open.len() - 1
+            })
+        });
+        self.fetcher.fetch(Run {
+            offset: part.offset,
+            conversion: part.conversion,
+            target,
+            at,
+            hasher: open.map(|open| &mut self.open[open].2),
+            counts,
+        })?;
+        if let Some(open) = open {
+            self.open[open].1 += part.bytes;
+            if self.open[open].1 == self.plan.source.header().tensors[part.tensor].bytes() {
+                let (_, _, hasher) = self.open.swap_remove(open);
+                self.hashes[part.tensor] = Some(hasher.digest());
             }
-            self.progress.add_stage(written as u64);
-            target = rest;
-            offset += length as u64;
-            self.totals.bytes += length as u64;
-            self.brake()?;
-        }
-        Ok(())
-    }
-
-    /// Waits as long as the allowed rate asks for.
-    fn brake(&self) -> Result<()> {
-        let Some(rate) = self.max_rate else {
-            return Ok(());
-        };
-        let due = Duration::from_secs_f64(self.totals.bytes as f64 / rate.max(1) as f64);
-        while let Some(left) = due
-            .checked_sub(self.started.elapsed())
-            .filter(|left| !left.is_zero())
-        {
-            self.progress.check_cancelled()?;
-            thread::sleep(left.min(NAP));
         }
         Ok(())
     }
@@ -188,50 +172,38 @@ pub fn read_weights(
     unit: usize,
     first: u64,
     weights: u64,
-    bytes: &mut Vec<u8>,
+    memory: &mut SpanMemory,
 ) -> Result<()> {
-    let unlimited = Progress::default();
-    let mut reader = Reader::new(plan, &unlimited);
-    reader.max_rate = None;
-    reader.load(
-        &Load::Unit {
-            unit,
-            first,
-            weights,
-            first_pass: false,
-        },
-        bytes,
-    )
+    let load = Load::Unit {
+        unit,
+        first,
+        weights,
+        first_pass: false,
+    };
+    Reader::with_rate(plan, &Progress::default(), None).load(&load, memory)
 }
 
-/// A run of one member's weights within a load.
-struct Part {
-    member: usize,
-    /// First weight within the member.
-    first: u64,
-    weights: u64,
-    /// Where it goes, in weights from the start of the load.
-    at: u64,
-}
-
-/// The parts of a load, in the order of the source's data.
-fn parts(plan: &Plan, unit: usize, first: u64, weights: u64) -> Vec<Part> {
+/// The parts of consecutive weights of a unit and the byte of the span at which each begins, in the order of the source's data.
+fn parts(plan: &Plan, unit: usize, first: u64, weights: u64) -> Vec<(u64, Part)> {
     let members = &plan.units[unit].members;
-    let mut parts = Vec::new();
+    let mut parts = Vec::with_capacity(members.len());
     let mut start = 0;
-    for (index, member) in members.iter().enumerate() {
+    for member in members {
         let from = first.max(start);
         let to = (first + weights).min(start + member.weights);
         if from < to {
-            parts.push(Part {
-                member: index,
-                first: from - start,
-                weights: to - from,
-                at: from - first,
-            });
+            let info = &plan.source.header().tensors[member.tensor];
+            let width = info.dtype.bitsize() as u64 / 8;
+            let part = Part {
+                tensor: member.tensor,
+                offset: info.start + (from - start) * width,
+                bytes: (to - from) * width,
+                conversion: member.conversion,
+            };
+            parts.push(((from - first) * 2, part));
         }
         start += member.weights;
     }
-    parts.sort_by_key(|part| plan.source.header().tensors[members[part.member].tensor].start);
+    parts.sort_by_key(|(_, part)| part.offset);
     parts
 }

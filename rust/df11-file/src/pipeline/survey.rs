@@ -1,15 +1,12 @@
-//! The counting pass over a unit: histogram by piece, then code, sizes, and the bit at which each piece begins.
+//! What counting a unit's exponents tells: code, sizes, and the bit at which each piece begins.
 
-use df11_codec::{
-    CodeError, ExponentHistogram, Kernel, PieceStart, UnitCode, bf16, limits::FIRST_JUMP,
-};
-use rayon::prelude::*;
+use df11_codec::{CodeError, ExponentHistogram, PieceStart, UnitCode, bf16, limits::FIRST_JUMP};
 
+use super::span::Span;
 use crate::{
     budget::PIECE_WEIGHTS,
     error::{Code, Error, Result},
     plan::{Plan, UnitPlan},
-    progress::Progress,
 };
 
 /// What encoding a unit needs to know beforehand.
@@ -29,75 +26,63 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Counts the next span, whole pieces of a unit but for its end.
+    /// Forgets the unit before.
+    pub fn clear(&mut self) {
+        self.pieces.clear();
+    }
+
+    /// Takes the counts of the next span, whole pieces of a unit but for its end.
     ///
     /// # Errors
-    /// `E_EXPONENT` for a weight that DF11 cannot hold, with tensor and index; `E_CANCELLED`.
-    pub fn count(
-        &mut self,
-        kernel: Kernel,
-        progress: &Progress,
-        plan: &Plan,
-        unit: &UnitPlan,
-        weights: &[u8],
-    ) -> Result<()> {
-        let first_piece = self.pieces.len();
-        let pieces = weights.par_chunks(PIECE_WEIGHTS as usize * 2);
-        let counted = pieces.map(|piece| {
-            progress.check_cancelled()?;
-            let mut histogram = ExponentHistogram::default();
-            histogram.count(kernel, piece);
-            Ok(histogram)
-        });
-        self.pieces.append(&mut counted.collect::<Result<_>>()?);
+    /// `E_EXPONENT` for a weight that DF11 cannot hold, with tensor and index.
+    pub fn add(&mut self, plan: &Plan, unit: &UnitPlan, span: &Span) -> Result<()> {
         let too_large = |histogram: &ExponentHistogram| {
             histogram.counts()[usize::from(FIRST_JUMP)..]
                 .iter()
                 .any(|&count| count > 0)
         };
-        if self.pieces[first_piece..].iter().any(too_large) {
-            return Err(first_too_large(
-                plan,
-                unit,
-                first_piece as u64 * PIECE_WEIGHTS,
-                weights,
-            ));
+        if span.counts().iter().any(too_large) {
+            let first = self.pieces.len() as u64 * PIECE_WEIGHTS;
+            return Err(first_too_large(plan, unit, first, span.bytes()));
         }
-        if let [.., low, high] = weights {
+        self.pieces.extend_from_slice(span.counts());
+        if let [.., low, high] = span.bytes() {
             self.last_exponent = bf16::exponent(u16::from_le_bytes([*low, *high]));
         }
         Ok(())
     }
 
-    /// The unit's code, once every span was counted.
+    /// The unit's code, once every span was counted. `starts` is memory for the result.
     ///
     /// # Errors
     /// `E_UNIT_SIZE` where the kernel could not index it.
-    pub fn code(&self, unit: &UnitPlan) -> Result<SurveyedUnit> {
-        self.surveyed(unit, UnitCode::new(&self.total(), self.last_exponent))
+    pub fn code(&self, unit: &UnitPlan, starts: Vec<PieceStart>) -> Result<SurveyedUnit> {
+        let code = UnitCode::new(&self.total(), self.last_exponent);
+        self.surveyed(unit, code, starts)
     }
 
     /// The unit's two-bit code.
     ///
     /// # Errors
     /// As for [`Self::code`].
-    pub fn two_bit_code(&self, unit: &UnitPlan) -> Result<SurveyedUnit> {
-        self.surveyed(unit, UnitCode::two_bit(&self.total(), self.last_exponent))
+    pub fn two_bit_code(&self, unit: &UnitPlan, starts: Vec<PieceStart>) -> Result<SurveyedUnit> {
+        let code = UnitCode::two_bit(&self.total(), self.last_exponent);
+        self.surveyed(unit, code, starts)
     }
 
     fn surveyed(
         &self,
         unit: &UnitPlan,
         code: std::result::Result<UnitCode, CodeError>,
+        mut starts: Vec<PieceStart>,
     ) -> Result<SurveyedUnit> {
         let no_code = |error| {
             Error::new(Code::UnitSize, format!("DF11 cannot hold it: {error}")).in_unit(&unit.name)
         };
         let code = code.map_err(no_code)?;
-        Ok(SurveyedUnit {
-            starts: self.starts(&code),
-            code,
-        })
+        starts.clear();
+        starts.extend(self.starts(&code));
+        Ok(SurveyedUnit { code, starts })
     }
 
     fn total(&self) -> ExponentHistogram {
@@ -106,14 +91,14 @@ impl Survey {
         total
     }
 
-    fn starts(&self, code: &UnitCode) -> Vec<PieceStart> {
+    fn starts(&self, code: &UnitCode) -> impl Iterator<Item = PieceStart> {
         let mut next = PieceStart {
             weight: 0,
             bit: 0,
             is_last: false,
         };
         let last = self.pieces.len() - 1;
-        let starts = self.pieces.iter().enumerate().map(|(index, piece)| {
+        self.pieces.iter().enumerate().map(move |(index, piece)| {
             let start = PieceStart {
                 is_last: index == last,
                 ..next
@@ -121,8 +106,7 @@ impl Survey {
             next.weight += piece.total();
             next.bit += code.bits_of(piece);
             start
-        });
-        starts.collect()
+        })
     }
 }
 

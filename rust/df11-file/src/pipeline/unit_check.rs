@@ -1,11 +1,5 @@
 //! Reads written bytes back, decodes them as the kernel does, and compares them with the source that is still in memory.
 
-use df11_codec::{
-    CheckBuffers, ChunkRun, DecodeTables, Mismatch, MismatchKind, UnitLayout,
-    limits::{CHUNK_BITS, CHUNK_BYTES, GAP_BYTES_PER_CHUNK},
-};
-use rayon::prelude::*;
-
 use super::survey::locate;
 use crate::{
     error::{Code, Error, Result},
@@ -13,9 +7,15 @@ use crate::{
     plan::{Plan, UnitPlan},
     progress::Progress,
 };
+use df11_codec::{
+    CheckBuffers, ChunkRun, DecodeTables, Mismatch, MismatchKind, UnitLayout,
+    limits::{CHUNK_BITS, CHUNK_BYTES, GAP_BYTES_PER_CHUNK, MAX_WEIGHTS_PER_CHUNK},
+};
 
 /// Kernel chunks that one task reads and decodes.
-const CHUNKS_PER_RUN: u64 = 16;
+pub const CHUNKS_PER_RUN: u64 = 16;
+/// 17 decode tables and the row of code lengths.
+pub const MAX_LUT_ROWS: usize = 18;
 /// Bytes behind a run that its last codes may reach into.
 const LOOKAHEAD: u64 = 8;
 
@@ -39,14 +39,28 @@ pub struct UnitCheck<'a> {
     pub layout: &'a UnitLayout,
 }
 
-/// Buffers of one task.
-#[derive(Default)]
-struct Buffers {
+/// Memory for one run of kernel chunks.
+pub struct RunMemory {
     encoded_exponent: Vec<u8>,
     gaps: Vec<u8>,
     output_positions: Vec<u8>,
     sign_mantissa: Vec<u8>,
     check: CheckBuffers,
+}
+
+impl Default for RunMemory {
+    /// Room for the longest run.
+    fn default() -> Self {
+        let room =
+            |bytes_per_chunk: u64| Vec::with_capacity((CHUNKS_PER_RUN * bytes_per_chunk) as usize);
+        Self {
+            encoded_exponent: room(CHUNK_BYTES + LOOKAHEAD),
+            gaps: room(GAP_BYTES_PER_CHUNK + 1),
+            output_positions: room(8),
+            sign_mantissa: room(MAX_WEIGHTS_PER_CHUNK),
+            check: CheckBuffers::default(),
+        }
+    }
 }
 
 /// The error for bytes of a plan's result that are not what was to be written.
@@ -57,44 +71,21 @@ pub fn wrong_bytes(plan: &Plan, message: &str) -> Error {
 }
 
 impl UnitCheck<'_> {
-    /// The decode tables, as the file holds them.
+    /// The decode tables, as the file holds them, in the memory of some other unit's where there is one.
     ///
     /// # Errors
     /// `E_VERIFY` where they cannot be decoded with.
-    pub fn tables(&self) -> Result<DecodeTables> {
-        let mut luts = vec![0; self.layout.lut_rows as usize * 256];
-        (self.read)(&mut luts, self.place.luts)?;
-        DecodeTables::with_kernel(self.plan.options.kernel, &luts)
-            .map_err(|error| self.fault(&format!("its luts are wrong: {error}")))
-    }
-
-    /// Checks kernel chunks `first..end` against `source`, the weights from `source_start` on, in parallel.
-    ///
-    /// # Errors
-    /// `E_VERIFY` at the first difference.
-    pub fn chunks(
-        &self,
-        tables: &DecodeTables,
-        first: u64,
-        end: u64,
-        source: &[u8],
-        source_start: u64,
-    ) -> Result<()> {
-        // A source that changed between its passes can make the stream fall behind what was checked.
-        let runs = end.saturating_sub(first).div_ceil(CHUNKS_PER_RUN);
-        (0..runs)
-            .into_par_iter()
-            .try_for_each_init(Buffers::default, |buffers, run| {
-                let from = first + run * CHUNKS_PER_RUN;
-                self.run(
-                    tables,
-                    from,
-                    end.min(from + CHUNKS_PER_RUN),
-                    source,
-                    source_start,
-                    buffers,
-                )
-            })
+    pub fn tables(&self, spare: Option<DecodeTables>) -> Result<DecodeTables> {
+        let mut luts = [0; MAX_LUT_ROWS * 256];
+        let luts = luts
+            .get_mut(..self.layout.lut_rows as usize * 256)
+            .ok_or_else(|| self.fault("its luts are too large"))?;
+        (self.read)(luts, self.place.luts)?;
+        let tables = match spare {
+            Some(mut tables) => tables.read(luts).map(|()| tables),
+            None => DecodeTables::with_kernel(self.plan.options.kernel, luts),
+        };
+        tables.map_err(|error| self.fault(&format!("its luts are wrong: {error}")))
     }
 
     /// First weights of kernel chunks `first..=end`; behind the last chunk, the number of weights.
@@ -122,14 +113,16 @@ impl UnitCheck<'_> {
         Ok(range)
     }
 
-    fn run(
+    /// Checks kernel chunks `first..end` against `source`, the weights from `source_start` on.
+    ///
+    /// # Errors
+    /// `E_VERIFY` at the first difference.
+    pub fn run(
         &self,
         tables: &DecodeTables,
-        first: u64,
-        end: u64,
-        source: &[u8],
-        source_start: u64,
-        buffers: &mut Buffers,
+        (first, end): (u64, u64),
+        (source, source_start): (&[u8], u64),
+        buffers: &mut RunMemory,
     ) -> Result<()> {
         self.progress.check_cancelled()?;
         let (from, to) = self.positions(first, end, &mut buffers.output_positions)?;

@@ -1,64 +1,111 @@
-//! Verification of a unit while it is written.
+//! Which kernel chunks of a unit can be checked, as it is written span by span.
 
-use df11_codec::{DecodeTables, limits::CHUNK_BITS};
+use std::{mem, sync::Arc};
 
-use super::{encode::Front, unit_check::UnitCheck};
-use crate::error::Result;
+use df11_codec::limits::CHUNK_BITS;
 
-/// Verification of a unit span by span. A kernel chunk that straddles two spans is checked with the second.
-pub struct Verification<'a> {
-    check: UnitCheck<'a>,
-    tables: DecodeTables,
-    checked: u64,
-    /// Weights of the first unchecked kernel chunk that earlier spans held.
-    carry: Vec<u8>,
-    carry_start: u64,
+use super::{encode::Front, span::Span, unit_check::CHUNKS_PER_RUN};
+
+/// Kernel chunks that are written and not yet checked, and the weights to compare them with.
+pub struct Due {
+    /// The first kernel chunk.
+    pub first: u64,
+    /// The one behind the last.
+    pub end: u64,
+    /// The weights.
+    pub weights: Weights,
+    /// Index in the unit of the first of these.
+    pub start: u64,
 }
 
-impl<'a> Verification<'a> {
-    /// Reads the decode tables of a unit that is about to be written.
-    ///
-    /// # Errors
-    /// `E_VERIFY` where the file does not hold usable ones.
-    pub fn new(check: UnitCheck<'a>) -> Result<Self> {
-        let tables = check.tables()?;
-        Ok(Self {
-            check,
-            tables,
-            checked: 0,
-            carry: Vec::new(),
-            carry_start: 0,
+/// Weights of the source that are still in memory.
+pub enum Weights {
+    /// Those of a span.
+    Span(Arc<Span>),
+    /// Those of a kernel chunk that straddles two spans.
+    Carry(Vec<u8>),
+}
+
+impl Weights {
+    /// BF16, little-endian.
+    pub fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Span(span) => span.bytes(),
+            Self::Carry(bytes) => bytes,
+        }
+    }
+}
+
+/// The progress of one unit's verification.
+#[derive(Default)]
+pub struct Verification {
+    checked: u64,
+    /// Weights of the first unchecked kernel chunk that earlier spans held, and the index of the first.
+    carry: Vec<u8>,
+    carry_start: u64,
+    /// Memory for the next carry.
+    spare: Option<Vec<u8>>,
+}
+
+impl Verification {
+    /// Begins a unit.
+    pub fn begin(&mut self) {
+        self.checked = 0;
+        self.carry.clear();
+    }
+
+    /// Takes memory back.
+    pub fn take(&mut self, carry: Vec<u8>) {
+        self.spare = Some(carry);
+    }
+
+    /// The next run of chunks to check while `span`, the weights from `start` on, is in memory. Fewer than [`CHUNKS_PER_RUN`] only where
+    /// there are no more to come in this span.
+    pub fn next(
+        &mut self,
+        span: &Arc<Span>,
+        start: u64,
+        front: Front,
+        is_all: bool,
+    ) -> Option<Due> {
+        // A source that changed between its passes can make the stream fall behind what was checked.
+        let ready = front.chunks.saturating_sub(self.checked);
+        let straddles = !self.carry.is_empty();
+        let chunks = match ready {
+            0 => return None,
+            _ if straddles => 1,
+            CHUNKS_PER_RUN.. => CHUNKS_PER_RUN,
+            _ if is_all => ready,
+            _ => return None,
+        };
+        let first = self.checked;
+        self.checked += chunks;
+        let (weights, start) = if straddles {
+            // Behind the straddling chunk everything lies in this span; a chunk has at most 32,768 weights.
+            let head = span.bytes().len().min(CHUNK_BITS as usize * 2);
+            let mut carry = mem::replace(&mut self.carry, self.spare.take().unwrap_or_default());
+            self.carry.clear();
+            carry.extend_from_slice(&span.bytes()[..head]);
+            (Weights::Carry(carry), self.carry_start)
+        } else {
+            (Weights::Span(Arc::clone(span)), start)
+        };
+        Some(Due {
+            first,
+            end: self.checked,
+            weights,
+            start,
         })
     }
 
-    /// Checks what has become complete with `span`, the weights from `start` on.
-    ///
-    /// # Errors
-    /// `E_VERIFY` at the first difference.
-    pub fn span(&mut self, span: &[u8], start: u64, front: Front) -> Result<()> {
-        if !self.carry.is_empty() && front.chunks > self.checked {
-            // Behind the straddling chunk everything lies in this span; a chunk has at most 32,768 weights.
-            let head = span.len().min(CHUNK_BITS as usize * 2);
-            self.carry.extend_from_slice(&span[..head]);
-            self.check.chunks(
-                &self.tables,
-                self.checked,
-                self.checked + 1,
-                &self.carry,
-                self.carry_start,
-            )?;
-            self.checked += 1;
-            self.carry.clear();
-        }
-        self.check
-            .chunks(&self.tables, self.checked, front.chunks, span, start)?;
-        self.checked = front.chunks;
+    /// Keeps what the next span's first chunk needs of this one.
+    pub fn end_span(&mut self, span: &Span, start: u64, front: Front) {
         if self.carry.is_empty() {
             self.carry_start = front.weight;
         }
-        let fresh = self.carry_start.max(start) - start;
+        let fresh = (self.carry_start.max(start) - start) as usize * 2;
+        let bytes = span.bytes();
         self.carry
-            .extend_from_slice(&span[(fresh as usize * 2).min(span.len())..]);
-        Ok(())
+            .extend_from_slice(&bytes[fresh.min(bytes.len())..]);
     }
 }

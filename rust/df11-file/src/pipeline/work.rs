@@ -1,26 +1,30 @@
-//! The steps of a job, done in order: survey, encode and verify a unit, or copy a tensor.
+//! The steps of a job, done in order: survey and encode a unit, or copy a tensor.
 
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::Arc;
 
-use df11_codec::{EncodedPiece, Kernel, limits::MAX_WEIGHTS_PER_CHUNK};
-use rayon::ThreadPool;
+use crossbeam_channel::Receiver;
+use df11_codec::{DecodeTables, limits::MAX_WEIGHTS_PER_CHUNK};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{
     check_space,
-    encode::{OverfillProbe, UnitHashes, UnitWriter},
+    encode::{UnitWriter, write_tables},
+    flow::Flow,
     flush::FlushRequests,
-    reader::{Span, read_weights},
+    overfill::OverfillProbe,
+    reader::read_weights,
     schedule::Step,
+    span::{Span, SpanMemory},
+    stopped,
     survey::{Survey, SurveyedUnit},
+    unit::ActiveUnit,
     unit_check::{UnitCheck, wrong_bytes},
-    verify::Verification,
 };
 use crate::{
-    budget::{Budget, PIECE_WEIGHTS},
+    budget::PIECE_WEIGHTS,
     error::{Code, Error, Result},
     options::{HeaderMode, Verify},
-    output::{FileMap, PartialFile, manifest::Manifest, split_positions},
+    output::{FileMap, PartialFile, Region, UnitPlace, manifest::Manifest, split_positions},
     plan::Plan,
     progress::{Phase, Progress},
     report::{Report, UnitReport},
@@ -29,33 +33,25 @@ use crate::{
 /// Bytes of a copied tensor that are written, read back and compared at a time.
 const COPY_BYTES: usize = 1 << 20;
 
-/// How a job speaks with its other threads.
-pub struct Channels {
-    /// Filled spans from the reader.
-    pub spans: Receiver<Result<Span>>,
-    /// Their buffers, back to the reader.
-    pub give_back: Sender<Span>,
-    /// Bytes written, to the flusher.
-    pub flush: FlushRequests,
-}
-
 /// A job in work.
 pub struct Work<'a> {
     plan: &'a Plan,
     progress: &'a Progress,
     file: &'a PartialFile,
-    pool: &'a ThreadPool,
-    kernel: Kernel,
-    channels: Channels,
+    /// Filled spans from the reader.
+    spans: Receiver<Result<Span>>,
+    /// Told how much was written.
+    flush: FlushRequests,
+    flow: Flow<'a>,
+    survey: Survey,
+    probe: OverfillProbe,
     /// The one span of a unit that was surveyed and is encoded next.
     kept: Option<Span>,
     /// Known from the start for a self-describing file, after the last survey for an official one.
     map: Option<FileMap>,
     surveyed: Vec<Option<SurveyedUnit>>,
-    pieces: Vec<EncodedPiece>,
-    unit_hashes: Vec<UnitHashes>,
-    passthrough_hashes: Vec<u64>,
-    unit_reports: Vec<Option<UnitReport>>,
+    /// Copied bytes, read back.
+    back: Vec<u8>,
 }
 
 impl<'a> Work<'a> {
@@ -63,28 +59,25 @@ impl<'a> Work<'a> {
     pub fn new(
         plan: &'a Plan,
         progress: &'a Progress,
-        budget: &'a Budget,
         file: &'a PartialFile,
-        pool: &'a ThreadPool,
         manifest: Option<&Manifest>,
-        channels: Channels,
+        spans: Receiver<Result<Span>>,
+        flush: FlushRequests,
+        flow: Flow<'a>,
     ) -> Self {
         Self {
             plan,
             progress,
             file,
-            pool,
-            kernel: plan.options.kernel,
-            channels,
+            spans,
+            flush,
+            flow,
+            survey: Survey::default(),
+            probe: OverfillProbe::default(),
             kept: None,
             map: manifest.map(|manifest| FileMap::self_describing(plan, manifest.header_bytes)),
             surveyed: plan.units.iter().map(|_| None).collect(),
-            pieces: (0..budget.threads + 2)
-                .map(|_| EncodedPiece::default())
-                .collect(),
-            unit_hashes: vec![[0; 6]; plan.units.len()],
-            passthrough_hashes: vec![0; plan.passthrough.len()],
-            unit_reports: plan.units.iter().map(|_| None).collect(),
+            back: Vec::new(),
         }
     }
 
@@ -101,26 +94,21 @@ impl<'a> Work<'a> {
     }
 
     /// The finished map and the hashes in file order; adds the units to the report.
-    pub fn finish(self, report: &mut Report) -> Result<(FileMap, Vec<u64>)> {
-        report.units = self.unit_reports.into_iter().flatten().collect();
+    ///
+    /// # Errors
+    /// What the last checks find.
+    pub fn finish(mut self, report: &mut Report) -> Result<(FileMap, Vec<u64>)> {
+        self.flow.drain()?;
         let map = self
             .map
             .ok_or_else(|| Error::new(Code::Internal, "the job ended before its first tensor"))?;
-        let hashes = map.hashes_in_order(&self.unit_hashes, &self.passthrough_hashes);
+        let hashes = self.flow.ledger.close(&map, report)?;
         Ok((map, hashes))
     }
 
     fn next_span(&self) -> Result<Span> {
         self.progress.check_cancelled()?;
-        self.channels
-            .spans
-            .recv()
-            .map_err(|_| Error::new(Code::Internal, "the reading thread ended early"))?
-    }
-
-    /// Hands a buffer back to the reader, which may have ended.
-    fn release(&self, span: Span) {
-        let _ = self.channels.give_back.send(span);
+        self.spans.recv().map_err(|_| stopped())?
     }
 
     fn survey(&mut self, index: usize, keep: bool) -> Result<()> {
@@ -132,103 +120,112 @@ impl<'a> Work<'a> {
         } else {
             Phase::Reading
         });
-        let mut survey = Survey::default();
+        self.survey.clear();
         let mut counted = 0;
         while counted < unit.weights {
             let span = self.next_span()?;
-            self.pool
-                .install(|| survey.count(self.kernel, self.progress, plan, unit, &span))?;
-            counted += span.len() as u64 / 2;
+            self.survey.add(plan, unit, &span)?;
+            counted += span.bytes().len() as u64 / 2;
             if keep {
                 self.kept = Some(span);
             } else {
-                self.progress.skip_stages(span.len() as u64);
-                self.release(span);
+                self.progress.skip_stages(span.bytes().len() as u64);
             }
         }
-        let mut surveyed = survey.code(unit)?;
+        let mut surveyed = self.survey.code(unit, self.flow.spares.starts())?;
         if surveyed.code.may_overfill_chunk()
             && self.fullest_chunk(index, &surveyed)? > MAX_WEIGHTS_PER_CHUNK
         {
-            surveyed = survey.two_bit_code(unit)?;
+            surveyed = self.survey.two_bit_code(unit, surveyed.starts)?;
         }
         self.surveyed[index] = Some(surveyed);
-        self.progress.leave_unit(false);
+        self.progress.leave_unit();
         Ok(())
     }
 
     /// Most weights in one kernel chunk of a near-constant unit. Rare, so it may read the unit once more.
-    fn fullest_chunk(&self, index: usize, surveyed: &SurveyedUnit) -> Result<u64> {
-        let mut probe = OverfillProbe::default();
-        let mut bytes = Vec::new();
+    fn fullest_chunk(&mut self, index: usize, surveyed: &SurveyedUnit) -> Result<u64> {
+        self.probe.begin();
+        let mut memory = SpanMemory::default();
         for (piece, start) in surveyed.starts.iter().enumerate() {
             self.progress.check_cancelled()?;
             let weights = PIECE_WEIGHTS.min(self.plan.units[index].weights - start.weight);
             let weights = if let Some(kept) = &self.kept {
-                &kept[start.weight as usize * 2..][..weights as usize * 2]
+                &kept.bytes()[start.weight as usize * 2..][..weights as usize * 2]
             } else {
-                read_weights(self.plan, index, start.weight, weights, &mut bytes)?;
-                &bytes
+                read_weights(self.plan, index, start.weight, weights, &mut memory)?;
+                &memory.bytes
             };
-            probe.piece(self.kernel, surveyed, piece, weights);
+            self.probe
+                .piece(self.plan.options.kernel, surveyed, piece, weights);
         }
-        Ok(probe.most_weights())
+        Ok(self.probe.most_weights())
     }
 
     fn encode(&mut self, index: usize) -> Result<()> {
-        let (plan, file) = (self.plan, self.file);
+        let plan = self.plan;
         let unit = &plan.units[index];
         self.progress.set_phase(Phase::Compressing);
         self.ready_map()?;
         self.progress.enter_unit(index);
         let missing = || Error::new(Code::Internal, "a unit was encoded before it was surveyed");
         let surveyed = self.surveyed[index].take().ok_or_else(missing)?;
-        let layout = surveyed.code.layout();
         let map = self.map.as_mut().ok_or_else(missing)?;
         if plan.options.header == HeaderMode::SelfDescribing {
-            map.place(plan, index, layout);
+            map.place(plan, index, surveyed.code.layout());
         }
         let place = map.place_of(index);
-        let mut writer = UnitWriter::new(
-            file,
+        let luts = surveyed.code.luts();
+        let tables = write_tables(
+            self.file,
             self.progress,
-            &surveyed,
-            place,
+            luts,
             &split_positions(unit),
-        )?;
-        let read = |buffer: &mut [u8], offset: u64| file.read(buffer, offset);
-        let check = UnitCheck {
-            read: &read,
-            progress: self.progress,
-            plan,
-            unit,
             place,
-            layout,
-        };
-        let mut verification = match plan.options.verify {
-            Verify::Full => Some(Verification::new(check)?),
+        )?;
+        let decode = match plan.options.verify {
+            Verify::Full => Some(self.decode_tables(index, &surveyed, place)?),
             Verify::Off => None,
         };
         let reads = if self.kept.is_some() { 1 } else { 2 };
+        let report = UnitReport::new(unit, &surveyed.code, reads);
+        let active = self.flow.begin(ActiveUnit {
+            index,
+            surveyed,
+            place,
+            tables: decode,
+        });
+        let mut writer = UnitWriter::new(self.file, self.progress, active, tables);
         let mut encoded = 0;
         while encoded < unit.weights {
             let span = self.kept.take().map_or_else(|| self.next_span(), Ok)?;
-            let front = writer.span(self.pool, self.kernel, &mut self.pieces, &span)?;
-            if let Some(verification) = &mut verification {
-                self.progress.check_cancelled()?;
-                self.pool
-                    .install(|| verification.span(&span, encoded, front))?;
-            }
-            encoded += span.len() as u64 / 2;
-            self.channels
-                .flush
-                .written(self.progress.snapshot().bytes_out);
-            self.release(span);
+            let span = Arc::new(span);
+            self.flow.span(&mut writer, &span, encoded)?;
+            encoded += span.bytes().len() as u64 / 2;
+            self.flush.written(self.progress.snapshot().bytes_out);
         }
-        self.unit_hashes[index] = writer.finish()?;
-        self.unit_reports[index] = Some(UnitReport::new(unit, &surveyed.code, reads));
-        self.progress.leave_unit(true);
+        self.flow.end(index, writer.finish()?, report);
+        self.progress.leave_unit();
         Ok(())
+    }
+
+    /// The decode tables of a unit, as they were written.
+    fn decode_tables(
+        &mut self,
+        index: usize,
+        surveyed: &SurveyedUnit,
+        place: UnitPlace,
+    ) -> Result<DecodeTables> {
+        let read = |buffer: &mut [u8], offset: u64| self.file.read(buffer, offset);
+        let check = UnitCheck {
+            read: &read,
+            progress: self.progress,
+            plan: self.plan,
+            unit: &self.plan.units[index],
+            place,
+            layout: surveyed.code.layout(),
+        };
+        check.tables(self.flow.spares.tables())
     }
 
     /// Places everything, once all units of an official file are surveyed.
@@ -251,46 +248,48 @@ impl<'a> Work<'a> {
     fn copy(&mut self, tensor: usize) -> Result<()> {
         self.progress.set_phase(Phase::Compressing);
         self.ready_map()?;
-        let mut copying = self
+        let offset = self
             .map
             .as_ref()
             .map_or(0, |map| map.passthrough_offset(tensor));
-        let end = copying + self.plan.passthrough[tensor].bytes;
-        let mut hasher = Xxh3::new();
-        let mut back = Vec::new();
-        while copying < end {
+        let bytes = self.plan.passthrough[tensor].bytes;
+        let (mut copied, mut hasher) = (0, Xxh3::new());
+        while copied < bytes {
             let span = self.next_span()?;
             // In parts, so that a request to stop is seen in a tensor of any size.
-            for bytes in span.chunks(COPY_BYTES) {
+            for part in span.bytes().chunks(COPY_BYTES) {
                 self.progress.check_cancelled()?;
-                self.file.write(bytes, copying)?;
+                self.file.write(part, offset + copied)?;
                 if self.plan.options.verify == Verify::Full {
-                    back.resize(bytes.len(), 0);
-                    self.file.read(&mut back, copying)?;
-                    self.compare(tensor, &back, bytes, end - copying)?;
+                    self.compare(tensor, part, offset, copied)?;
                 }
-                hasher.update(bytes);
-                copying += bytes.len() as u64;
-                self.progress.add_out(bytes.len() as u64);
-                self.progress.skip_stages(bytes.len() as u64);
+                hasher.update(part);
+                copied += part.len() as u64;
+                self.progress.add_out(part.len() as u64);
+                self.progress.skip_stages(part.len() as u64);
             }
-            self.channels
-                .flush
-                .written(self.progress.snapshot().bytes_out);
-            self.release(span);
+            self.flush.written(self.progress.snapshot().bytes_out);
         }
-        self.passthrough_hashes[tensor] = hasher.digest();
+        let region = Region {
+            offset,
+            bytes: copied,
+            hash: hasher.digest(),
+        };
+        self.flow.ledger.commit_passthrough(tensor, region);
         Ok(())
     }
 
-    /// Compares bytes read back with those written; `left` bytes of the tensor begin with them.
-    fn compare(&self, tensor: usize, back: &[u8], written: &[u8], left: u64) -> Result<()> {
-        if back == written {
+    /// Reads back what was written at byte `at` of a tensor that begins at `offset` of the file, and compares.
+    fn compare(&mut self, tensor: usize, written: &[u8], offset: u64, at: u64) -> Result<()> {
+        self.back.resize(written.len(), 0);
+        self.file.read(&mut self.back, offset + at)?;
+        if self.back == written {
             return Ok(());
         }
+        let pairs = self.back.iter().zip(written);
+        let same = pairs.take_while(|(a, b)| a == b).count() as u64;
         let copied = &self.plan.passthrough[tensor];
-        let same = back.iter().zip(written).take_while(|(a, b)| a == b).count() as u64;
-        let index = (copied.bytes - left + same) * 8 / copied.dtype.bitsize() as u64;
+        let index = (at + same) * 8 / copied.dtype.bitsize() as u64;
         let error = wrong_bytes(
             self.plan,
             "the copied bytes read back are not those written",

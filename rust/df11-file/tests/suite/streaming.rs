@@ -9,8 +9,8 @@ use crate::common::{
 use df11_codec::{ExponentHistogram, Kernel, UnitCode, limits::CHUNK_BITS};
 use df11_file::{
     Options,
-    budget::Budget,
-    options::{HeaderMode, Verify},
+    budget::{Budget, PIECE_WEIGHTS},
+    options::{HeaderMode, Io, Verify},
 };
 
 /// More than two spans of the smallest budget.
@@ -27,7 +27,7 @@ fn data(file: &[u8]) -> &[u8] {
 }
 
 #[test]
-fn threads_memory_and_verification_change_no_tensor() {
+fn threads_memory_io_and_verification_change_no_tensor() {
     let all = weights::realistic(1, LARGE);
     let (a, rest) = all.split_at(18_000_002);
     let (b, c) = rest.split_at(2);
@@ -46,31 +46,35 @@ fn threads_memory_and_verification_change_no_tensor() {
         },
     );
     for header in [HeaderMode::SelfDescribing, HeaderMode::Official] {
-        let run = |threads: usize, max_memory: u64, verify: Verify| {
+        let run = |threads: usize, max_memory: u64, io: Io, verify: Verify| {
             world.result(Options {
                 header,
                 verify,
+                io,
                 threads: Some(threads),
                 max_memory: Some(max_memory),
                 ..world.options()
             })
         };
-        let first = run(1, 1 << 30, Verify::Full);
-        for (threads, memory, verify) in [
-            (1, SMALL_BUDGET, Verify::Off),
-            (2, SMALL_BUDGET, Verify::Full),
-            (7, SMALL_BUDGET, Verify::Full),
-            (2, 1 << 30, Verify::Off),
-            (7, 1 << 30, Verify::Full),
+        let first = run(1, 1 << 30, Io::Sequential, Verify::Full);
+        for (threads, memory, io, verify) in [
+            (1, SMALL_BUDGET, Io::Auto, Verify::Off),
+            (2, SMALL_BUDGET, Io::Parallel, Verify::Full),
+            (7, SMALL_BUDGET, Io::Sequential, Verify::Full),
+            (2, 1 << 30, Io::Auto, Verify::Off),
+            (7, 1 << 30, Io::Parallel, Verify::Full),
         ] {
-            let other = run(threads, memory, verify);
+            let other = run(threads, memory, io, verify);
             // A self-describing header says whether the file was verified.
             let same = if verify == Verify::Off && header == HeaderMode::SelfDescribing {
                 data(&other) == data(&first)
             } else {
                 other == first
             };
-            assert!(same, "{threads} threads, {memory} bytes, {verify:?}");
+            assert!(
+                same,
+                "{threads} threads, {memory} bytes, {io:?}, {verify:?}"
+            );
         }
         let result = ResultFile::parse(&first);
         result.assert_unit("three.0", &all);
@@ -132,19 +136,19 @@ fn reaching_over(n: usize, at: usize, over: u64, after: usize) -> Vec<u8> {
     weights
 }
 
-/// A span's end is also a piece's end. Close behind a kernel chunk's border, what the last codes of the span and the first gap of the
-/// next chunk write is in bytes that the next span finishes, and verification reads them before that.
+/// Close behind a kernel chunk's border, what the last codes of a piece and the first gap of the next chunk write is in bytes that the
+/// next piece finishes, and verification reads them before that: at a span's end, and while the span is being encoded.
 #[test]
-fn spans_that_end_close_behind_a_chunk_border() {
+fn pieces_that_end_close_behind_a_chunk_border() {
     let options = |world: &World| Options {
         threads: Some(1),
         ..world.small()
     };
     let empty = World::of_unit(vec![0; 2]);
     let n = span_weights(&options(&empty), LARGE) + 200_000;
-    let at = span_weights(&options(&empty), n);
-    assert!(at < n);
-    for (over, after) in [
+    let span = span_weights(&options(&empty), n);
+    assert!(span < n);
+    let ends = [
         (0, 0),
         (1, 0),
         (3, 0),
@@ -155,7 +159,10 @@ fn spans_that_end_close_behind_a_chunk_border() {
         (5, 20),
         (5, 58),
         (5, 59),
-    ] {
+    ];
+    let at_span = ends.map(|end| (n, span, end));
+    let at_piece = ends.map(|end| (700_000, PIECE_WEIGHTS as usize, end));
+    for (n, at, (over, after)) in at_span.into_iter().chain(at_piece) {
         let weights = reaching_over(n, at, over, after);
         let world = World::of_unit(weights.clone());
         let result = ResultFile::parse(&world.result(options(&world)));
@@ -187,14 +194,22 @@ fn the_source_is_read_once_or_twice() {
             2 * (large + small) + copied,
         ),
     ];
-    for (max_memory, header, expected) in cases {
+    let ios = [Io::Auto, Io::Sequential, Io::Parallel];
+    for ((max_memory, header, expected), io) in
+        cases.into_iter().flat_map(|case| ios.map(|io| (case, io)))
+    {
         let options = Options {
             header,
+            io,
             max_memory: Some(max_memory),
             ..world.options()
         };
+        assert_eq!(options.verify, Verify::Full);
         let report = world.run(options).unwrap();
-        assert_eq!(report.bytes_read, expected, "{max_memory} {header:?}");
+        assert_eq!(
+            report.bytes_read, expected,
+            "{max_memory} {header:?} {io:?}"
+        );
         let reads: u64 = report
             .units
             .iter()

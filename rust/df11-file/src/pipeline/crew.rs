@@ -1,0 +1,161 @@
+//! The worker threads: they encode and check what they are given, and know nothing of order.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use crossbeam_channel::{Receiver, Sender};
+use df11_codec::EncodedPiece;
+
+use super::{
+    encode::encode_and_write,
+    span::Span,
+    stopped,
+    unit::ActiveUnit,
+    unit_check::{RunMemory, UnitCheck},
+    verify::{Due, Weights},
+};
+use crate::{
+    budget::PIECE_WEIGHTS,
+    error::{Error, Result},
+    output::PartialFile,
+    plan::Plan,
+    progress::Progress,
+};
+
+/// Something to do.
+pub enum Task {
+    /// Encode a piece and write it.
+    Encode {
+        /// Its unit.
+        unit: Arc<ActiveUnit>,
+        /// The span that holds it.
+        span: Arc<Span>,
+        /// Its index in the span.
+        in_span: usize,
+        /// Its index in the unit.
+        piece: usize,
+        /// Memory for it.
+        memory: EncodedPiece,
+    },
+    /// Check written kernel chunks.
+    Check {
+        /// Their unit.
+        unit: Arc<ActiveUnit>,
+        /// Which, and against what.
+        due: Due,
+        /// Memory for it.
+        memory: RunMemory,
+    },
+}
+
+/// What became of it; the memory comes back in any case.
+pub enum Done {
+    /// A piece is written but for its borders.
+    Encoded {
+        /// Its index in the unit.
+        piece: usize,
+        /// The piece.
+        memory: EncodedPiece,
+        /// How it went.
+        outcome: Result<()>,
+    },
+    /// Kernel chunks are as they should be, or not.
+    Checked {
+        /// Index of their unit.
+        unit: usize,
+        /// The memory.
+        memory: RunMemory,
+        /// Weights that were copied for this.
+        carry: Option<Vec<u8>>,
+        /// How it went.
+        outcome: Result<()>,
+    },
+}
+
+/// What every worker knows.
+pub struct Crew<'a> {
+    /// The job's plan.
+    pub plan: &'a Plan,
+    /// Told what was done, and asked whether to stop.
+    pub progress: &'a Progress,
+    /// The result.
+    pub file: &'a PartialFile,
+}
+
+impl Crew<'_> {
+    /// Does tasks until there are no more or nobody listens.
+    pub fn work(&self, tasks: &Receiver<Task>, done: &Sender<Done>) {
+        for task in tasks {
+            if done.send(self.perform(task)).is_err() {
+                break;
+            }
+        }
+    }
+
+    /// Whoever hears of the end finds unit and span no longer shared with this task.
+    fn perform(&self, task: Task) -> Done {
+        match task {
+            Task::Encode {
+                unit,
+                span,
+                in_span,
+                piece,
+                mut memory,
+            } => {
+                let outcome = guarded(|| {
+                    let bytes = PIECE_WEIGHTS as usize * 2;
+                    let weights = span.bytes().chunks(bytes).nth(in_span).unwrap_or_default();
+                    let kernel = self.plan.options.kernel;
+                    self.progress.check_cancelled()?;
+                    encode_and_write(self.file, kernel, &unit, piece, weights, &mut memory)
+                });
+                Done::Encoded {
+                    piece,
+                    memory,
+                    outcome,
+                }
+            }
+            Task::Check {
+                unit,
+                due,
+                mut memory,
+            } => {
+                let outcome = guarded(|| self.check(&unit, &due, &mut memory));
+                let carry = match due.weights {
+                    Weights::Span(_) => None,
+                    Weights::Carry(bytes) => Some(bytes),
+                };
+                Done::Checked {
+                    unit: unit.index,
+                    memory,
+                    carry,
+                    outcome,
+                }
+            }
+        }
+    }
+
+    fn check(&self, unit: &ActiveUnit, due: &Due, memory: &mut RunMemory) -> Result<()> {
+        let Some(tables) = &unit.tables else {
+            return Ok(());
+        };
+        let read = |buffer: &mut [u8], offset: u64| self.file.read(buffer, offset);
+        let check = UnitCheck {
+            read: &read,
+            progress: self.progress,
+            plan: self.plan,
+            unit: &self.plan.units[unit.index],
+            place: unit.place,
+            layout: unit.surveyed.code.layout(),
+        };
+        let source = (due.weights.bytes(), due.start);
+        check.run(tables, (due.first, due.end), source, memory)
+    }
+}
+
+/// A fault in a task must neither end its thread nor keep anyone waiting.
+fn guarded(task: impl FnOnce() -> Result<()>) -> Result<()> {
+    catch_unwind(AssertUnwindSafe(task)).unwrap_or_else(|_| Err::<(), Error>(stopped()))
+}

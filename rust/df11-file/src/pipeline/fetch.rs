@@ -1,0 +1,247 @@
+//! How bytes of the source come into memory: one read after the other, or several at once.
+
+use std::{
+    sync::{Mutex, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
+
+use df11_codec::{ExponentHistogram, Kernel};
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::{
+    budget::PIECE_WEIGHTS, convert::Conversion, error::Result, options::Io,
+    pipeline::io_choice::Choice, progress::Progress, source::Source,
+};
+
+/// Bytes per read call, a piece: it is counted while it lies in the cache, and a request to stop is seen at once.
+const READ_BYTES: usize = PIECE_WEIGHTS as usize * 2;
+/// Reads at once.
+const LANES: usize = 4;
+/// Shorter runs are not worth starting threads for.
+const MIN_PARALLEL_BYTES: usize = 16 * READ_BYTES;
+/// Consecutive bytes of a source tensor, and where they go.
+pub struct Run<'a> {
+    /// Where they begin in the source's data.
+    pub offset: u64,
+    /// The bytes read per [`Self::target`]'s.
+    pub conversion: Option<Conversion>,
+    /// Where they go, converted.
+    pub target: &'a mut [u8],
+    /// Where the target begins in the span.
+    pub at: usize,
+    /// Takes the source's bytes, where they are to be hashed.
+    pub hasher: Option<&'a mut Xxh3>,
+    /// Takes the exponents by piece of the span, where they are to be counted.
+    pub counts: Option<&'a mut [ExponentHistogram]>,
+}
+
+/// What was read.
+#[derive(Debug, Default)]
+pub struct Totals {
+    /// Bytes asked from the source.
+    pub bytes: u64,
+    /// Values that a conversion changed.
+    pub changed_values: u64,
+}
+
+/// Reads runs.
+pub struct Fetcher<'a> {
+    source: &'a Source,
+    progress: &'a Progress,
+    kernel: Kernel,
+    brake: Brake,
+    choice: Choice,
+    raw: Vec<u8>,
+    /// So far.
+    pub totals: Totals,
+}
+
+impl<'a> Fetcher<'a> {
+    /// Reads from `source` in the way of `io`, at most `max_rate` bytes a second; with such a limit, one after the other.
+    pub fn new(
+        source: &'a Source,
+        progress: &'a Progress,
+        kernel: Kernel,
+        io: Io,
+        max_rate: Option<u64>,
+    ) -> Self {
+        let io = if max_rate.is_some() {
+            Io::Sequential
+        } else {
+            io
+        };
+        Self {
+            source,
+            progress,
+            kernel,
+            brake: Brake {
+                max_rate,
+                started: Instant::now(),
+            },
+            choice: Choice::new(io),
+            raw: Vec::new(),
+            totals: Totals::default(),
+        }
+    }
+
+    /// The way that is used now.
+    pub fn io(&self) -> Io {
+        self.choice.now()
+    }
+
+    /// Reads a run.
+    ///
+    /// # Errors
+    /// Those of the source; `E_CANCELLED`.
+    pub fn fetch(&mut self, mut run: Run<'_>) -> Result<()> {
+        if run.conversion.is_some() || run.target.len() < MIN_PARALLEL_BYTES {
+            return self.one_by_one(&mut run);
+        }
+        let (io, started) = (self.choice.now(), Instant::now());
+        let bytes = run.target.len() as u64;
+        match io {
+            Io::Parallel => self.at_once(&mut run)?,
+            Io::Sequential | Io::Auto => self.one_by_one(&mut run)?,
+        }
+        self.choice.took(bytes, started.elapsed());
+        Ok(())
+    }
+
+    fn one_by_one(&mut self, run: &mut Run<'_>) -> Result<()> {
+        let mut offset = run.offset;
+        for (at, target) in steps(run.at, run.target) {
+            self.progress.check_cancelled()?;
+            let read: &[u8] = if let Some(conversion) = run.conversion {
+                self.raw
+                    .resize(conversion.source_bytes(target.len() as u64) as usize, 0);
+                self.source.read(&mut self.raw, offset)?;
+                let changed = conversion.apply(&self.raw, target);
+                self.totals.changed_values += if run.hasher.is_some() { changed } else { 0 };
+                &self.raw
+            } else {
+                self.source.read(target, offset)?;
+                target
+            };
+            if let Some(hasher) = &mut run.hasher {
+                hasher.update(read);
+            }
+            offset += read.len() as u64;
+            self.totals.bytes += read.len() as u64;
+            if let Some(counts) = &mut run.counts {
+                counts[at / READ_BYTES].count(self.kernel, target);
+            }
+            self.progress.add_stage(target.len() as u64);
+            self.brake.hold(self.totals.bytes, self.progress)?;
+        }
+        Ok(())
+    }
+
+    /// Several threads take one step after the other, so the disk still sees them nearly in order.
+    fn at_once(&mut self, run: &mut Run<'_>) -> Result<()> {
+        let (first, at, length) = (run.offset, run.at, run.target.len());
+        let (source, progress, kernel) = (self.source, self.progress, self.kernel);
+        let next = Mutex::new(steps(at, run.target));
+        let counts = Mutex::new(&mut run.counts);
+        let lane = || -> Result<()> {
+            loop {
+                let step = lock(&next).next();
+                let Some((place, target)) = step else {
+                    return Ok(());
+                };
+                progress.check_cancelled()?;
+                source.read(target, first + (place - at) as u64)?;
+                let mut counted = ExponentHistogram::default();
+                if lock(&counts).is_some() {
+                    counted.count(kernel, target);
+                }
+                if let Some(counts) = lock(&counts).as_mut() {
+                    counts[place / READ_BYTES].merge(&counted);
+                }
+                progress.add_stage(target.len() as u64);
+            }
+        };
+        thread::scope(|scope| {
+            // A thread that cannot be had leaves its work to the others, at least to this one.
+            let others: Vec<_> = (1..LANES)
+                .filter_map(|_| thread::Builder::new().spawn_scoped(scope, lane).ok())
+                .collect();
+            let mut outcome = lane();
+            for other in others {
+                outcome = outcome.and(other.join().unwrap_or_else(|_| Err(super::stopped())));
+            }
+            outcome
+        })?;
+        drop(next);
+        if let Some(hasher) = &mut run.hasher {
+            hasher.update(run.target);
+        }
+        self.totals.bytes += length as u64;
+        Ok(())
+    }
+}
+
+/// Parts of `target` that lie in one piece of the span each, and where they begin in the span.
+fn steps(at: usize, target: &mut [u8]) -> impl Iterator<Item = (usize, &mut [u8])> + Send {
+    let head = (READ_BYTES - at % READ_BYTES).min(target.len());
+    let (head_bytes, rest) = target.split_at_mut(head);
+    let first = (at, head_bytes);
+    let others = rest
+        .chunks_mut(READ_BYTES)
+        .enumerate()
+        .map(move |(index, bytes)| (at + head + index * READ_BYTES, bytes));
+    std::iter::once(first).chain(others)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Longest sleep of the brake, so that a request to stop is seen.
+const NAP: Duration = Duration::from_millis(50);
+
+/// Keeps to a rate.
+struct Brake {
+    max_rate: Option<u64>,
+    started: Instant,
+}
+
+impl Brake {
+    /// Waits until `bytes` are allowed.
+    fn hold(&self, bytes: u64, progress: &Progress) -> Result<()> {
+        let Some(rate) = self.max_rate else {
+            return Ok(());
+        };
+        let due = Duration::from_secs_f64(bytes as f64 / rate.max(1) as f64);
+        while let Some(left) = due
+            .checked_sub(self.started.elapsed())
+            .filter(|left| !left.is_zero())
+        {
+            progress.check_cancelled()?;
+            thread::sleep(left.min(NAP));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_end_at_piece_borders_and_cover_everything() {
+        for at in [0, 2, READ_BYTES - 2, READ_BYTES, 3 * READ_BYTES + 6] {
+            for length in [2, READ_BYTES, READ_BYTES + 4, 5 * READ_BYTES] {
+                let mut target = vec![0; length];
+                let mut next = at;
+                for (place, part) in steps(at, &mut target) {
+                    assert_eq!(place, next);
+                    assert!(!part.is_empty());
+                    assert_eq!(place / READ_BYTES, (place + part.len() - 1) / READ_BYTES);
+                    next += part.len();
+                }
+                assert_eq!(next, at + length);
+            }
+        }
+    }
+}

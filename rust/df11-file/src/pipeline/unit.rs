@@ -1,0 +1,60 @@
+//! A unit in work, as its tasks see it, and the memory that goes from unit to unit.
+
+use std::{mem, sync::Arc};
+
+use df11_codec::{DecodeTables, PieceStart};
+
+use super::survey::SurveyedUnit;
+use crate::output::UnitPlace;
+
+/// A unit that is being encoded or checked.
+pub struct ActiveUnit {
+    /// Index of the unit in the plan.
+    pub index: usize,
+    /// Its code and pieces.
+    pub surveyed: SurveyedUnit,
+    /// Where it lies in the file.
+    pub place: UnitPlace,
+    /// The decode tables, as the file has them; none where nothing is verified.
+    pub tables: Option<DecodeTables>,
+}
+
+/// Memory of finished units.
+#[derive(Default)]
+pub struct Spares {
+    units: Vec<Arc<ActiveUnit>>,
+    tables: Vec<DecodeTables>,
+    starts: Vec<Vec<PieceStart>>,
+}
+
+impl Spares {
+    /// Decode tables of some earlier unit, to be read anew.
+    pub fn tables(&mut self) -> Option<DecodeTables> {
+        self.tables.pop()
+    }
+
+    /// A list of piece starts to be overwritten.
+    pub fn starts(&mut self) -> Vec<PieceStart> {
+        self.starts.pop().unwrap_or_default()
+    }
+
+    /// Makes a unit known to its tasks.
+    pub fn share(&mut self, unit: ActiveUnit) -> Arc<ActiveUnit> {
+        if let Some(mut spare) = self.units.pop() {
+            if let Some(slot) = Arc::get_mut(&mut spare) {
+                *slot = unit;
+                return spare;
+            }
+        }
+        Arc::new(unit)
+    }
+
+    /// Takes a finished unit, which no task knows any more.
+    pub fn take(&mut self, mut unit: Arc<ActiveUnit>) {
+        if let Some(slot) = Arc::get_mut(&mut unit) {
+            self.tables.extend(slot.tables.take());
+            self.starts.push(mem::take(&mut slot.surveyed.starts));
+            self.units.push(unit);
+        }
+    }
+}
