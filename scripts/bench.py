@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from compare import disk, machine, peers, scaling
-from compare.runs import ROOT
+from compare.runs import ROOT, Turns
 
 SECTIONS = ("peers", "disk", "scaling")
 
@@ -26,7 +26,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--pairs", type=int, default=7, help="rounds on disk and of scaling")
     parser.add_argument("--rounds", type=int, default=3, help="rounds with other compressors")
     parser.add_argument("--threads", type=int, default=2, help="threads of the runs on disk")
-    parser.add_argument("--lock", type=Path, help="a file to lock (flock) during each round, on a shared machine")
+    parser.add_argument("--lock", type=Path, help="a file to lock (flock) while it measures, on a shared machine")
     return parser.parse_args()
 
 
@@ -36,17 +36,20 @@ def main() -> None:
     print(machine.describe(options.folder), flush=True)
     wanted = options.only or SECTIONS
     weights = options.weights << 20
+    turns = Turns(options.lock)
     with (
         tempfile.TemporaryDirectory(dir=options.folder, prefix="bench-") as on_disk,
         tempfile.TemporaryDirectory(dir=options.memory, prefix="bench-") as in_memory,
     ):
         disk_folder, memory_folder = Path(on_disk), Path(in_memory)
         if "peers" in wanted:
-            peers.measure(memory_folder, weights, options.rounds, options.lock).show()
+            peers.measure(memory_folder, weights, options.rounds, turns).show()
+            turns.let_go()
         if "disk" in wanted:
-            disk.measure(disk_folder, options.gigabytes, options.pairs, options.threads, options.lock).show()
+            disk.measure(disk_folder, options.gigabytes, options.pairs, options.threads, turns).show()
+            turns.let_go()
         if "scaling" in wanted:
-            for section in scaling.measure(memory_folder, weights, options.large_unit, options.pairs, options.lock):
+            for section in scaling.measure(memory_folder, weights, options.large_unit, options.pairs, turns):
                 section.show()
 
 

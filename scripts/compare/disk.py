@@ -4,14 +4,14 @@ import os
 from pathlib import Path
 
 from compare.report import Ratio, Section, number
-from compare.runs import DF11, IO_TWIN, Run, median, paired, rotated, run, turn
+from compare.runs import DF11, IO_TWIN, Run, Turns, median, paired, rotated, run
 from compare.sources import PIECE, make_piece, write_architecture, write_checkpoint
 
 WARM = ("df11, verify off", "df11, verify full", "cp and sync", "I/O twin")
 COLD = ("df11, verify off", "df11, verify full", "I/O twin")
 
 
-def measure(work: Path, gigabytes: float, pairs: int, threads: int, lock: Path | None) -> Section:
+def measure(work: Path, gigabytes: float, pairs: int, threads: int, turns: Turns) -> Section:
     """`work` lies on the disk in question and has room for three times the source."""
     write_architecture(work)
     piece, source, target = make_piece(work), work / "source.safetensors", work / "result.safetensors"
@@ -32,7 +32,7 @@ def measure(work: Path, gigabytes: float, pairs: int, threads: int, lock: Path |
     found: dict[tuple[str, bool], list[Run]] = {}
     for cold, names in [(False, WARM), (True, COLD)]:
         for index in range(pairs):
-            with turn(lock):
+            with turns.turn():
                 os.sync()
                 for name in rotated(names, index):
                     prepare(source, cold)

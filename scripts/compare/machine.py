@@ -32,7 +32,9 @@ def disk(folder: Path) -> str:
     block = Path("/sys/class/block") / name
     if not block.exists():
         return kind
-    rotational = next(place for place in [block, block.resolve().parent] if (place / "queue").exists())
-    spins = (rotational / "queue" / "rotational").read_text().strip() == "1"
-    virtual = ", virtual" if name.startswith("vd") else ""
-    return f"{kind} on {name} ({'rotating' if spins else 'not rotating'}{virtual})"
+    # A virtual disk does not know what it is made of.
+    if name.startswith(("vd", "xvd")):
+        return f"{kind} on a virtual disk"
+    whole = next(place for place in [block, block.resolve().parent] if (place / "queue").exists())
+    spins = (whole / "queue" / "rotational").read_text().strip() == "1"
+    return f"{kind} on a {'spinning' if spins else 'solid-state'} disk"

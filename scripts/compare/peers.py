@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from compare.report import Ratio, Section, number
-from compare.runs import DF11, PEERS_PYTHON, Worker, median, paired, rates, rotated, run, start_rates, turn
+from compare.runs import DF11, PEERS_PYTHON, Turns, Worker, median, paired, rates, rotated, run, start_rates
 from compare.sources import DISTRIBUTIONS, write_architecture, write_checkpoint, write_weights
 
 HERE = Path(__file__).resolve().parent
@@ -15,7 +15,7 @@ NAMES = ("ours, memory", "ours, file", "zipnn", "lmzip", "zstd -1")
 SAMPLE = 2 << 20
 
 
-def measure(work: Path, weights: int, rounds: int, lock: Path | None) -> Section:
+def measure(work: Path, weights: int, rounds: int, turns: Turns) -> Section:
     """`work` lies in memory; `weights` are those of one checkpoint of two units."""
     section = Section(
         "Other compressors, same weights, same threads",
@@ -39,14 +39,14 @@ def measure(work: Path, weights: int, rounds: int, lock: Path | None) -> Section
         write_weights(raw, draw, weights)
         write_checkpoint(checkpoint, raw, [weights // 2, weights - weights // 2])
         sample.write_bytes(raw.read_bytes()[: 2 * SAMPLE])
-        with turn(lock):
+        with turns.turn():
             seconds = official.ask(sample)["seconds"]
             ours = rates(start_rates(sample, 1, SECONDS))["compress_weights_per_second"]
             reference = SAMPLE / seconds
         for threads in (1, 2):
             found: dict[str, list[float]] = {tool: [] for tool in NAMES}
             for index in range(rounds):
-                with turn(lock):
+                with turns.turn():
                     for tool in rotated(NAMES, index):
                         found[tool].append(rate(tool, threads, peers, raw, checkpoint))
             figures = [median(found[tool]) / 1e6 for tool in NAMES]

@@ -85,15 +85,31 @@ class Worker:
         self.process.wait()
 
 
-@contextmanager
-def turn(lock: Path | None) -> Iterator[None]:
-    """Hold a lock file, where there is one: people who share the machine can wait for each other."""
-    if lock is None:
+class Turns:
+    """A lock file that is held while we measure, where there is one, and let go now and then for others."""
+
+    # Between two rounds the lock is let go when it was held so long.
+    SECONDS = 25
+
+    def __init__(self, path: Path | None) -> None:
+        self.file = path.open("a") if path else None
+        self.since: float | None = None
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """One round of measurements."""
+        if self.file and self.since is None:
+            fcntl.flock(self.file, fcntl.LOCK_EX)
+            self.since = time.monotonic()
         yield
-        return
-    with lock.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
+        if self.since is not None and time.monotonic() > self.since + self.SECONDS:
+            self.let_go()
+
+    def let_go(self) -> None:
+        """For others, while we do not measure."""
+        if self.file:
+            fcntl.flock(self.file, fcntl.LOCK_UN)
+        self.since = None
 
 
 def rotated(items: Sequence[str], by: int) -> list[str]:

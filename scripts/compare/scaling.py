@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from compare.report import Ratio, Section, number
-from compare.runs import DF11, median, paired, rates, run, start_rates, turn
+from compare.runs import DF11, Turns, median, paired, rates, run, start_rates
 from compare.sources import DISTRIBUTIONS, write_architecture, write_checkpoint, write_weights
 
 # How long each rate in memory is measured.
@@ -11,15 +11,15 @@ SECONDS = 1.0
 RATES = {"compress": "compress_weights_per_second", "verify": "verify_weights_per_second"}
 
 
-def measure(work: Path, weights: int, large_unit: int, pairs: int, lock: Path | None) -> list[Section]:
+def measure(work: Path, weights: int, large_unit: int, pairs: int, turns: Turns) -> list[Section]:
     """`work` lies in memory."""
     write_architecture(work)
     raw = work / "weights.bin"
     write_weights(raw, next(iter(DISTRIBUTIONS.values())), weights)
-    return [threads(raw, weights, pairs, lock), unit_sizes(work, raw, large_unit, pairs, lock)]
+    return [threads(raw, weights, pairs, turns), unit_sizes(work, raw, large_unit, pairs, turns)]
 
 
-def threads(raw: Path, weights: int, pairs: int, lock: Path | None) -> Section:
+def threads(raw: Path, weights: int, pairs: int, turns: Turns) -> Section:
     section = Section(
         "Two threads, and two processes of one thread at the same time",
         ["", "two processes", "two threads"],
@@ -27,7 +27,7 @@ def threads(raw: Path, weights: int, pairs: int, lock: Path | None) -> Section:
     )
     found: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in RATES}
     for _ in range(pairs):
-        with turn(lock):
+        with turns.turn():
             # Both count, encode and check for the same time, so they are in step but for their starts.
             together = [rates(process) for process in [start_rates(raw, 1, SECONDS) for _ in range(2)]]
             alone = rates(start_rates(raw, 2, SECONDS))
@@ -40,7 +40,7 @@ def threads(raw: Path, weights: int, pairs: int, lock: Path | None) -> Section:
     return section
 
 
-def unit_sizes(work: Path, raw: Path, large_unit: int, pairs: int, lock: Path | None) -> Section:
+def unit_sizes(work: Path, raw: Path, large_unit: int, pairs: int, turns: Turns) -> Section:
     section = Section(
         "One large unit, and 64 that hold as much",
         ["units", "s"],
@@ -55,7 +55,7 @@ def unit_sizes(work: Path, raw: Path, large_unit: int, pairs: int, lock: Path | 
     found: dict[str, list[float]] = {name: [] for name in sources}
     target = work / "result.safetensors"
     for _ in range(pairs):
-        with turn(lock):
+        with turns.turn():
             for name in sources:
                 options = ["--architectures", work, "--threads", 2, "--verify", "off", "-o", target]
                 found[name].append(run(DF11, "compress", work / f"{name}.safetensors", *options).seconds)
