@@ -16,8 +16,8 @@ const MAX_DEFAULT_BUDGET: u64 = 1 << 30;
 const FIXED_BYTES: u64 = 20 << 20;
 /// One worker: an encoded piece in work, one waiting for its turn, one run of kernel chunks read back. Codes of 32 bits are the worst case.
 const BYTES_PER_THREAD: u64 = 4 << 20;
-/// Spans at a time: one being read, one being encoded, one being verified.
-pub const SPANS: usize = 3;
+/// Spans at a time: several, so that a large unit stays in memory as a whole and the next is read as it goes.
+pub const SPANS: usize = 8;
 /// Counts of one piece, kept between the passes over a unit.
 const BYTES_PER_PIECE: u64 = 2048;
 
@@ -33,6 +33,11 @@ pub struct Budget {
 }
 
 impl Budget {
+    /// Whether a unit of so many weights stays in memory between counting and encoding.
+    pub fn keeps(&self, weights: u64) -> bool {
+        weights <= self.span_weights * SPANS as u64
+    }
+
     /// The budget for units of at most `largest_unit` weights.
     ///
     /// # Errors

@@ -17,7 +17,6 @@ use super::{
     verify::{Due, Weights},
 };
 use crate::{
-    budget::PIECE_WEIGHTS,
     error::{Error, Result},
     output::PartialFile,
     plan::Plan,
@@ -105,8 +104,7 @@ impl Crew<'_> {
                 mut memory,
             } => {
                 let outcome = guarded(|| {
-                    let bytes = PIECE_WEIGHTS as usize * 2;
-                    let weights = span.bytes().chunks(bytes).nth(in_span).unwrap_or_default();
+                    let weights = span.pieces().nth(in_span).unwrap_or_default();
                     let kernel = self.plan.options.kernel;
                     self.progress.check_cancelled()?;
                     encode_and_write(self.file, kernel, &unit, piece, weights, &mut memory)

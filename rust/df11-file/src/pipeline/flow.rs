@@ -105,7 +105,7 @@ impl<'a> Flow<'a> {
         start: u64,
     ) -> Result<()> {
         let unit = Arc::clone(writer.unit());
-        let pieces = span.bytes().len().div_ceil(PIECE_WEIGHTS as usize * 2);
+        let pieces = span.pieces().len();
         let first = writer.appended();
         let mut sent = 0;
         while writer.appended() < first + pieces {

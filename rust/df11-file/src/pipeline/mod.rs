@@ -102,7 +102,7 @@ fn write(
     file: &PartialFile,
     report: &mut Report,
 ) -> Result<()> {
-    let steps = schedule::steps(plan, budget.span_weights);
+    let steps = schedule::steps(plan, budget);
     let loads = schedule::loads(plan, budget.span_weights, &steps);
     let sizes = || loads.iter().map(|load| schedule::load_bytes(plan, load));
     progress.set_total(

@@ -1,6 +1,6 @@
 //! What is read from the source, and in which order. Fixed before the first read, so that the reader can run ahead.
 
-use crate::{options::HeaderMode, plan::Plan};
+use crate::{budget::Budget, options::HeaderMode, plan::Plan};
 
 /// One read into one buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,14 +30,14 @@ pub enum Load {
 /// The steps of a job. Each step takes its loads in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Count the unit's exponents. `keep` leaves the one span that holds it in memory for the encoding step that follows.
+    /// Count the unit's exponents. `keep` leaves it in memory for the encoding step that follows.
     Survey {
         /// Index of the unit.
         unit: usize,
-        /// Keep the span.
+        /// Keep its spans.
         keep: bool,
     },
-    /// Encode the unit, from the kept span or from loads of its own.
+    /// Encode the unit, from the kept spans or from loads of its own.
     Encode {
         /// Index of the unit.
         unit: usize,
@@ -50,11 +50,11 @@ pub enum Step {
 }
 
 /// All steps of a job, in the order of the source's data.
-pub fn steps(plan: &Plan, span_weights: u64) -> Vec<Step> {
+pub fn steps(plan: &Plan, budget: &Budget) -> Vec<Step> {
     let ahead = plan.options.header == HeaderMode::Official;
     let survey = |unit: usize| Step::Survey {
         unit,
-        keep: !ahead && plan.units[unit].weights <= span_weights,
+        keep: !ahead && budget.keeps(plan.units[unit].weights),
     };
     let start_of = |step: &Step| {
         let tensor = match *step {

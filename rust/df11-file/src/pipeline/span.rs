@@ -42,6 +42,11 @@ impl Span {
         &self.memory.bytes
     }
 
+    /// Its pieces.
+    pub fn pieces(&self) -> std::slice::Chunks<'_, u8> {
+        self.memory.bytes.chunks(PIECE_WEIGHTS as usize * 2)
+    }
+
     /// Its counts.
     pub fn counts(&self) -> &[ExponentHistogram] {
         &self.memory.counts

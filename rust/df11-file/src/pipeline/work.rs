@@ -1,6 +1,6 @@
 //! The steps of a job, done in order: survey and encode a unit, or copy a tensor.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use crossbeam_channel::Receiver;
 use df11_codec::{DecodeTables, limits::MAX_WEIGHTS_PER_CHUNK};
@@ -21,7 +21,7 @@ use super::{
     unit_check::{UnitCheck, wrong_bytes},
 };
 use crate::{
-    budget::PIECE_WEIGHTS,
+    budget::{PIECE_WEIGHTS, SPANS},
     error::{Code, Error, Result},
     options::{HeaderMode, Verify},
     output::{FileMap, PartialFile, Region, UnitPlace, manifest::Manifest, split_positions},
@@ -45,8 +45,8 @@ pub struct Work<'a> {
     flow: Flow<'a>,
     survey: Survey,
     probe: OverfillProbe,
-    /// The one span of a unit that was surveyed and is encoded next.
-    kept: Option<Span>,
+    /// The spans of a unit that was surveyed and is encoded next.
+    kept: VecDeque<Span>,
     /// Known from the start for a self-describing file, after the last survey for an official one.
     map: Option<FileMap>,
     surveyed: Vec<Option<SurveyedUnit>>,
@@ -74,7 +74,7 @@ impl<'a> Work<'a> {
             flow,
             survey: Survey::default(),
             probe: OverfillProbe::default(),
-            kept: None,
+            kept: VecDeque::with_capacity(SPANS),
             map: manifest.map(|manifest| FileMap::self_describing(plan, manifest.header_bytes)),
             surveyed: plan.units.iter().map(|_| None).collect(),
             back: Vec::new(),
@@ -127,7 +127,7 @@ impl<'a> Work<'a> {
             self.survey.add(plan, unit, &span)?;
             counted += span.bytes().len() as u64 / 2;
             if keep {
-                self.kept = Some(span);
+                self.kept.push_back(span);
             } else {
                 self.progress.skip_stages(span.bytes().len() as u64);
             }
@@ -150,8 +150,9 @@ impl<'a> Work<'a> {
         for (piece, start) in surveyed.starts.iter().enumerate() {
             self.progress.check_cancelled()?;
             let weights = PIECE_WEIGHTS.min(self.plan.units[index].weights - start.weight);
-            let weights = if let Some(kept) = &self.kept {
-                &kept.bytes()[start.weight as usize * 2..][..weights as usize * 2]
+            let mut kept = self.kept.iter().flat_map(|span| span.pieces());
+            let weights = if let Some(kept) = kept.nth(piece) {
+                kept
             } else {
                 read_weights(self.plan, index, start.weight, weights, &mut memory)?;
                 &memory.bytes
@@ -187,7 +188,7 @@ impl<'a> Work<'a> {
             Verify::Full => Some(self.decode_tables(index, &surveyed, place)?),
             Verify::Off => None,
         };
-        let reads = if self.kept.is_some() { 1 } else { 2 };
+        let reads = if self.kept.is_empty() { 2 } else { 1 };
         let report = UnitReport::new(unit, &surveyed.code, reads);
         let active = self.flow.begin(ActiveUnit {
             index,
@@ -198,7 +199,8 @@ impl<'a> Work<'a> {
         let mut writer = UnitWriter::new(self.file, self.progress, active, tables);
         let mut encoded = 0;
         while encoded < unit.weights {
-            let span = self.kept.take().map_or_else(|| self.next_span(), Ok)?;
+            let kept = self.kept.pop_front();
+            let span = kept.map_or_else(|| self.next_span(), Ok)?;
             let span = Arc::new(span);
             self.flow.span(&mut writer, &span, encoded)?;
             encoded += span.bytes().len() as u64 / 2;

@@ -9,7 +9,7 @@ use crate::common::{
 };
 use df11_file::{
     Code, Options, Phase,
-    budget::{Budget, MIN_BUDGET, PIECE_WEIGHTS},
+    budget::{Budget, MIN_BUDGET, PIECE_WEIGHTS, SPANS},
     options::{Cast, HeaderMode, Verify},
 };
 use proptest::prelude::*;
@@ -28,7 +28,7 @@ proptest! {
         let options = Options { max_memory: Some(bytes), threads: Some(threads), ..Options::default() };
         let budget = Budget::new(&options, largest).unwrap();
         let counts = largest.div_ceil(PIECE_WEIGHTS) * 256 * 8;
-        let spans = 2 * 2 * budget.span_weights;
+        let spans = SPANS as u64 * (2 * budget.span_weights + budget.span_weights / PIECE_WEIGHTS * 256 * 8);
         prop_assert!(budget.threads >= 1 && budget.threads <= threads);
         prop_assert!(budget.span_weights > 0 && budget.span_weights % PIECE_WEIGHTS == 0);
         prop_assert!(budget.threads as u64 * 4 * MIB + spans + counts + 20 * MIB <= budget.bytes);

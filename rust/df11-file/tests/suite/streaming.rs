@@ -13,8 +13,8 @@ use df11_file::{
     options::{HeaderMode, Io, Verify},
 };
 
-/// More than two spans of the smallest budget.
-const LARGE: usize = 20_000_000;
+/// More than the spans of the smallest budget hold together.
+const LARGE: usize = 22_000_000;
 
 fn span_weights(options: &Options, unit: usize) -> usize {
     Budget::new(options, unit as u64).unwrap().span_weights as usize
@@ -174,12 +174,12 @@ fn pieces_that_end_close_behind_a_chunk_border() {
 #[test]
 fn the_source_is_read_once_or_twice() {
     let world = World::new(vec![
-        Tensor::bf16("one.0.weight", weights::realistic(3, 12_000_000)),
+        Tensor::bf16("one.0.weight", weights::realistic(3, LARGE)),
         Tensor::bf16("one.1.weight", weights::realistic(4, 1_000_000)),
         Tensor::f32("norm.weight", &[1.0; 500]),
     ]);
     // The marker is two bytes of passthrough.
-    let (large, small, copied) = (24_000_000, 2_000_000, 2000 + 2);
+    let (large, small, copied) = (2 * LARGE as u64, 2_000_000, 2000 + 2);
     let cases = [
         (1 << 30, HeaderMode::SelfDescribing, large + small + copied),
         (

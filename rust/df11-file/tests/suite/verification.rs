@@ -25,7 +25,8 @@ use df11_file::{
     options::{HeaderMode, Verify},
 };
 
-const LARGE: usize = 9_000_000;
+/// More than all spans of the braked job hold.
+const LARGE: usize = 11_000_000;
 const TRIES: usize = 40;
 
 fn flip(path: &Path, offset: u64) {
@@ -50,13 +51,15 @@ fn damaged(
         ..options.clone()
     };
     let intact = ResultFile::parse(&world.result(plain));
-    let span = Budget::new(options, LARGE as u64).unwrap().span_weights;
+    let budget = Budget::new(options, LARGE as u64).unwrap();
+    assert!(!budget.keeps(LARGE as u64));
+    let span = budget.span_weights;
     let job = world.start(options.clone());
     // Encoding begins when the counting pass has gone; the first span is checked when the output stands still.
     let written = wait_for(&job, |now| now.bytes_out >= span);
     let mut before = written.bytes_out;
     loop {
-        thread::sleep(Duration::from_millis(300));
+        thread::sleep(Duration::from_millis(150));
         let now = job.snapshot().bytes_out;
         if now == before {
             break;
@@ -71,7 +74,7 @@ fn braked(world: &World) -> Options {
     Options {
         threads: Some(5),
         max_memory: Some(SMALL_BUDGET),
-        max_rate: Some(6_000_000),
+        max_rate: Some(4_000_000),
         ..world.options()
     }
 }
