@@ -104,8 +104,7 @@ fn bytes_to_read(plan: &Plan, budget: &Budget) -> u64 {
             .members
             .iter()
             .map(|member| tensors[member.tensor].bytes());
-        let twice =
-            unit.weights > budget.span_weights || plan.options.header == HeaderMode::Official;
+        let twice = !budget.keeps(unit.weights) || plan.options.header == HeaderMode::Official;
         bytes.sum::<u64>() * if twice { 2 } else { 1 }
     });
     let copied = plan.passthrough.iter();
