@@ -108,7 +108,7 @@ pub struct Bench {
     pub source: Option<PathBuf>,
     #[command(flatten)]
     pub recognition: Recognition,
-    /// The folder whose disk is measured, with a file of at most 1 GiB that is removed again [default: the checkpoint's, or this one]
+    /// The folder whose disk is measured, with a file of at most 1 GiB that is removed again [default: the checkpoint's, or the current one]
     #[arg(long, value_name = "DIR")]
     pub folder: Option<PathBuf>,
     /// Worker threads [default: all cores]

@@ -175,7 +175,9 @@ impl<'a> Bench<'a> {
         };
         let mut piece = EncodedPiece::default();
         for (weights, start) in self.pieces().zip(&all.coded.starts) {
-            (self.stop)().then(cancelled).map_or(Ok(()), Err)?;
+            if (self.stop)() {
+                return Err(cancelled());
+            }
             encode_piece(self.kernel, &all.coded.code, weights, *start, &mut piece);
             join(&mut all.encoded_exponent, &piece.encoded_exponent);
             join(&mut all.gaps, &piece.gaps);
