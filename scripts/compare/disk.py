@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from compare.report import Ratio, Section, number
-from compare.runs import DF11, IO_TWIN, Run, Turns, median, paired, rotated, run
+from compare.runs import DF11, IO_TWIN, Run, Turns, median, paired, rotated, run, tell
 from compare.sources import PIECE, make_piece, write_architecture, write_checkpoint
 
 WARM = ("df11, verify off", "df11, verify full", "cp and sync", "I/O twin")
@@ -38,6 +38,7 @@ def measure(work: Path, gigabytes: float, pairs: int, threads: int, turns: Turns
                     prepare(source, cold)
                     done = run(*command(name, source, target, threads, bytes_written))
                     found.setdefault((name, cold), []).append(done)
+                    tell(f"{'cold' if cold else 'warm'} {name}: {done.seconds:.2f} s")
                     target.unlink()
     for name in WARM:
         warm, cold_runs = found[name, False], found.get((name, True), [])

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from compare.report import Ratio, Section, number
-from compare.runs import DF11, PEERS_PYTHON, Turns, Worker, median, paired, rates, rotated, run, start_rates
+from compare.runs import DF11, PEERS_PYTHON, Turns, Worker, median, paired, rates, rotated, run, start_rates, tell
 from compare.sources import DISTRIBUTIONS, write_architecture, write_checkpoint, write_weights
 
 HERE = Path(__file__).resolve().parent
@@ -49,6 +49,7 @@ def measure(work: Path, weights: int, rounds: int, turns: Turns) -> Section:
                 with turns.turn():
                     for tool in rotated(NAMES, index):
                         found[tool].append(rate(tool, threads, peers, raw, checkpoint))
+                        tell(f"{name}, {threads} threads, {tool}: {found[tool][-1] / 1e6:.0f} million weights/s")
             figures = [median(found[tool]) / 1e6 for tool in NAMES]
             pairs = {
                 "memory / zipnn": paired(found["ours, memory"], found["zipnn"]),

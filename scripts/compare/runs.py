@@ -112,6 +112,11 @@ class Turns:
         self.since = None
 
 
+def tell(text: str) -> None:
+    """A figure as it comes, for whoever waits; the tables come last."""
+    print(text, file=sys.stderr, flush=True)
+
+
 def rotated(items: Sequence[str], by: int) -> list[str]:
     """The items, beginning with another one each time: none is always the first after something else."""
     by %= len(items)

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from compare.report import Ratio, Section, number
-from compare.runs import DF11, Turns, median, paired, rates, run, start_rates
+from compare.runs import DF11, Turns, median, paired, rates, run, start_rates, tell
 from compare.sources import DISTRIBUTIONS, write_architecture, write_checkpoint, write_weights
 
 # How long each rate in memory is measured.
@@ -34,6 +34,7 @@ def threads(raw: Path, weights: int, pairs: int, turns: Turns) -> Section:
         for name, key in RATES.items():
             found[name][0].append(sum(one[key] for one in together))
             found[name][1].append(alone[key])
+            tell(f"{name}: two threads {alone[key] / 1e6:.0f}, two processes {found[name][0][-1] / 1e6:.0f}")
     for name, (processes, one) in found.items():
         section.rows.append([name, number(median(processes) / 1e6), number(median(one) / 1e6)])
         section.ratios.append(Ratio(f"two threads / two processes, {name}", paired(one, processes), at_least=0.92))
@@ -59,6 +60,7 @@ def unit_sizes(work: Path, raw: Path, large_unit: int, pairs: int, turns: Turns)
             for name in sources:
                 options = ["--architectures", work, "--threads", 2, "--verify", "off", "-o", target]
                 found[name].append(run(DF11, "compress", work / f"{name}.safetensors", *options).seconds)
+                tell(f"{name} units: {found[name][-1]:.2f} s")
                 target.unlink()
     for name, seconds in found.items():
         section.rows.append([name, number(median(seconds))])
