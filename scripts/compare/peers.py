@@ -1,5 +1,6 @@
 """Our rates and those of others, on every distribution, with as many threads."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -13,17 +14,18 @@ SECONDS = 0.4
 NAMES = ("ours, memory", "ours, file", "zipnn", "lmzip", "zstd -1")
 # Weights that the official encoder gets: it takes a second for one or two million.
 SAMPLE = 2 << 20
+UNITS = 8
 
 
 def measure(work: Path, weights: int, rounds: int, turns: Turns) -> Section:
-    """`work` lies in memory; `weights` are those of one checkpoint of two units."""
+    """`work` lies in memory; `weights` are those of one checkpoint."""
     section = Section(
         "Other compressors, same weights, same threads",
         ["weights", "threads", *NAMES, "official", "ours / zipnn", "ours / lmzip"],
         notes=[
             f"Million weights a second, {weights:,} weights, median of {rounds} rounds. From memory to memory: ours, "
-            f"zipnn, zstd, and the official encoder with {SAMPLE:,} weights. From file to file in memory: ours, as a "
-            "whole process without verification, and lmzip, without the start of its interpreter.",
+            f"zipnn, zstd, and the official encoder with {SAMPLE:,} weights. From file to file in memory: ours, not "
+            f"verifying, a checkpoint of {UNITS} units, and lmzip; both without the start of their process.",
         ],
     )
     write_architecture(work)
@@ -37,7 +39,7 @@ def measure(work: Path, weights: int, rounds: int, turns: Turns) -> Section:
     ratios: dict[str, list[float]] = {}
     for name, draw in DISTRIBUTIONS.items():
         write_weights(raw, draw, weights)
-        write_checkpoint(checkpoint, raw, [weights // 2, weights - weights // 2])
+        write_checkpoint(checkpoint, raw, [weights // UNITS] * UNITS)
         sample.write_bytes(raw.read_bytes()[: 2 * SAMPLE])
         with turns.turn():
             seconds = official.ask(sample)["seconds"]
@@ -76,10 +78,20 @@ def rate(tool: str, threads: int, peers: dict[tuple[str, int], Worker], raw: Pat
         return rates(start_rates(raw, threads, SECONDS))["compress_weights_per_second"]
     if tool == "ours, file":
         target = checkpoint.with_name("ours.safetensors")
-        options = ["--architectures", checkpoint.parent, "--verify", "off", "--threads", threads, "-o", target]
-        seconds = run(DF11, "compress", checkpoint, *options).seconds
+        options = [
+            "--json",
+            "--architectures",
+            checkpoint.parent,
+            "--verify",
+            "off",
+            "--threads",
+            threads,
+            "-o",
+            target,
+        ]
+        report = json.loads(run(DF11, "compress", checkpoint, *options).output)
         target.unlink()
-        return weights / seconds
+        return float(weights / report["seconds"])
     # lmzip must see from the header that these are BF16 weights.
     answer = peers[tool, threads].ask(checkpoint if tool == "lmzip" else raw)
     return float(weights / answer["seconds"])

@@ -29,6 +29,7 @@ class Run:
     seconds: float
     # Bytes that came from a disk, not from memory.
     disk_bytes: int
+    output: bytes
 
 
 def run(*command: object) -> Run:
@@ -39,10 +40,11 @@ def run(*command: object) -> Run:
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - began
         process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            output.seek(0)
-            sys.exit(f"{' '.join(map(str, command))}\n{output.read().decode()}failed with {process.returncode}")
-    return Run(seconds, usage.ru_inblock * 512)
+        output.seek(0)
+        printed = output.read()
+    if process.returncode:
+        sys.exit(f"{' '.join(map(str, command))}\n{printed.decode()}failed with {process.returncode}")
+    return Run(seconds, usage.ru_inblock * 512, printed)
 
 
 def start_rates(weights: Path, threads: int, seconds: float) -> subprocess.Popen[bytes]:
