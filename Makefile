@@ -45,8 +45,10 @@ format: ## format everything
 	$(ENV)/ruff check --fix .
 	$(ENV)/ruff format .
 
-bench: build ## measure, as ratios in one run
-	$(ENV)/python scripts/bench.py
+bench: build .envs/bench/.ready ## measure the code stage by stage, then beside other programs and copying (15 minutes)
+	cargo build --release -p df11-file --examples
+	cargo bench -p df11-codec --bench stages
+	$(ENV)/python scripts/bench.py $(BENCH)
 
 build: envs .envs/.wheel ## the df11 command and the native module in every environment
 	cargo build --release -p df11-cli -p df11-codec --bins --examples

@@ -1,65 +1,56 @@
-"""Measures one compression unit against the official encoder: same weights, one core, one run, ratios.
+"""Measures this program beside others and beside plain copying: same files, one run, tables of ratios and their aims.
 
-Usage: make bench. The weights have a spread per row, as trained ones do.
+Usage: make bench, which builds what this needs and runs it in the environment `oracle`; or, once that is there,
+.envs/oracle/bin/python scripts/bench.py with the options below. About eight minutes on two cores; it takes 8 GB on the
+disk and 3 GB in memory while it runs.
 """
 
-import contextlib
-import io
-import json
-import subprocess
-import sys
+import argparse
 import tempfile
-import time
 from pathlib import Path
 
-import numpy as np
-import torch
+from compare import disk, machine, peers, scaling
+from compare.runs import ROOT, Turns
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "support" / "cupy_cpu")]
-
-from dfloat11.dfloat11_utils import encode_weights, get_32bit_codec, get_codec, get_luts  # noqa: E402
-
-from support.tensors import bf16  # noqa: E402
-
-ROWS, COLUMNS = 1024, 4096
-ROUNDS = 3
+SECTIONS = ("peers", "disk", "scaling")
 
 
-def official_seconds(weights: np.ndarray) -> float:
-    """The fastest of a few runs of the official encoder, without its output on the terminal."""
-    tensor = torch.from_numpy(weights.view(np.int16)).view(torch.bfloat16)
-    best = float("inf")
-    for _ in range(ROUNDS):
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-            began = time.perf_counter()
-            _, counts = get_codec(tensor)
-            codec, _, table = get_32bit_codec(counts)
-            get_luts(table)
-            encode_weights([tensor], codec, 8, 512)
-            best = min(best, time.perf_counter() - began)
-    return best
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", choices=SECTIONS, action="append", help="a part; may be given more than once")
+    parser.add_argument("--folder", type=Path, default=ROOT / "target", help="a folder on the disk to measure")
+    parser.add_argument("--memory", type=Path, default=Path("/dev/shm"), help="a folder in memory")
+    parser.add_argument("--weights", type=int, default=64, help="million weights (2^20) of a distribution")
+    parser.add_argument("--gigabytes", type=float, default=2.28, help="size of the source on disk")
+    parser.add_argument("--large-unit", type=int, default=340_000_000, help="weights of the large unit")
+    parser.add_argument("--pairs", type=int, default=7, help="rounds on disk and of scaling")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds with other compressors")
+    parser.add_argument("--threads", type=int, default=2, help="threads of the runs on disk")
+    parser.add_argument("--lock", type=Path, help="a file to lock (flock) while it measures, on a shared machine")
+    return parser.parse_args()
 
 
 def main() -> None:
-    rng = np.random.default_rng(0)
-    spread = rng.uniform(0.005, 0.08, (ROWS, 1))
-    weights = bf16(rng.standard_normal((ROWS, COLUMNS)) * spread).array.reshape(-1)
-    program = ROOT / "target" / "release" / "examples" / "time_unit"
-    with tempfile.NamedTemporaryFile() as file:
-        weights.tofile(file.name)
-        runs = [["reference"], ["scalar"], []]
-        ours = [json.loads(subprocess.check_output([program, file.name, "9", *kernel])) for kernel in runs]
-    official = official_seconds(weights)
-    rate = weights.size / 1e6
-    print(f"one unit of {weights.size:,} weights, one core, memory to memory")
-    print(f"{'':40}{'million weights/s':>18}{'times official':>16}")
-    rows = [("official dfloat11 0.5.0, encode", official)]
-    for run in ours:
-        rows.append((f"ours, encode ({run['kernel']})", run["encode_seconds"]))
-        rows.append((f"ours, decode and check ({run['kernel']})", run["check_seconds"]))
-    for name, seconds in rows:
-        print(f"{name:40}{rate / seconds:18.1f}{official / seconds:16.0f}")
+    options = arguments()
+    options.folder.mkdir(exist_ok=True)
+    print(machine.describe(options.folder), flush=True)
+    wanted = options.only or SECTIONS
+    weights = options.weights << 20
+    turns = Turns(options.lock)
+    with (
+        tempfile.TemporaryDirectory(dir=options.folder, prefix="bench-") as on_disk,
+        tempfile.TemporaryDirectory(dir=options.memory, prefix="bench-") as in_memory,
+    ):
+        disk_folder, memory_folder = Path(on_disk), Path(in_memory)
+        if "peers" in wanted:
+            peers.measure(memory_folder, weights, options.rounds, turns).show()
+            turns.let_go()
+        if "disk" in wanted:
+            disk.measure(disk_folder, options.gigabytes, options.pairs, options.threads, turns).show()
+            turns.let_go()
+        if "scaling" in wanted:
+            for section in scaling.measure(memory_folder, weights, options.large_unit, options.pairs, turns):
+                section.show()
 
 
 if __name__ == "__main__":

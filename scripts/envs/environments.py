@@ -40,4 +40,7 @@ ENVIRONMENTS: dict[str, SourceDistribution | None] = {
     "oracle": None,
     "comfy-0.30.0": SourceDistribution("2.6.0", "de5d0c3204f9235bfa8e5b4e64d4b33439103b0fae9e668cfc25baecd467134a"),
     "comfy-0.16.3": SourceDistribution("1.0.0", "4e46654c099b0b3e5f96f2d34d938b54409764202754b33a76e550925a1d1e73"),
+    "bench": None,
 }
+# Made only when they are asked for by name: no test needs them.
+ON_REQUEST = {"bench"}

@@ -1,6 +1,6 @@
 """Make the test environments in `.envs/`; does nothing where they are up to date.
 
-Usage: python3.11 scripts/envs/setup.py [NAME ...]   (default: all of environments.py)
+Usage: python3.11 scripts/envs/setup.py [NAME ...]   (default: all of environments.py but those on request)
 
 Needs python 3.11 with pip, gcc, binutils and a package registry. Each environment is a virtual environment
 `.envs/NAME`; the comfy ones hold a real ComfyUI tree in `.envs/NAME/ComfyUI`. Linux x86-64, CPU only.
@@ -24,7 +24,7 @@ if sys.version_info[:2] != (3, 11):
     os.execv(python, [python, __file__, *sys.argv[1:]])
 
 import cuda_stubs  # noqa: E402
-from environments import ENVIRONMENTS, ENVS, LOCKS, RECIPE  # noqa: E402
+from environments import ENVIRONMENTS, ENVS, LOCKS, ON_REQUEST, RECIPE  # noqa: E402
 from tools import UV, install_tools, run, unpack_comfyui  # noqa: E402
 
 
@@ -68,7 +68,8 @@ def main(names: list[str]) -> None:
     with open(ENVS / ".lock", "w") as lock:
         # Two `make` at once must not build the same folder.
         fcntl.flock(lock, fcntl.LOCK_EX)
-        missing = [name for name in names or ENVIRONMENTS if not is_ready(name)]
+        wanted = names or [name for name in ENVIRONMENTS if name not in ON_REQUEST]
+        missing = [name for name in wanted if not is_ready(name)]
         if missing:
             install_tools()
             # The first one fills uv's cache; the others then link to its files, torch's 1.1 GB among them.

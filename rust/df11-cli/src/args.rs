@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand, builder::PossibleValuesParser};
 use df11_file::{
     Error, Options, Result,
     architectures::Choice,
+    bench::Request,
     check::{CheckOptions, Level},
     options::{self, Cast, HeaderMode, IfExists, Io, kernel},
 };
@@ -29,6 +30,8 @@ pub enum Command {
     Compress(Compress),
     /// Check a DF11 file, whoever wrote it.
     Verify(Verify),
+    /// Measure this machine and a disk for some seconds, and estimate how long compressing a model takes.
+    Bench(Bench),
     /// List the known architectures, or check architecture files.
     Architectures(Architectures),
 }
@@ -129,6 +132,26 @@ pub struct Verify {
 }
 
 #[derive(clap::Args)]
+pub struct Bench {
+    /// The checkpoint to estimate for. It is only read.
+    pub source: Option<PathBuf>,
+    #[command(flatten)]
+    pub recognition: Recognition,
+    /// The folder whose disk is measured, with a file of at most 1 GiB that is removed again [default: the checkpoint's, or the current one]
+    #[arg(long, value_name = "DIR")]
+    pub folder: Option<PathBuf>,
+    /// Worker threads [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// The implementation of the hot loops; for tests and fault reports.
+    #[arg(long, env = "DF11_KERNEL", hide = true)]
+    pub kernel: Option<String>,
+    /// Measures too little for the rates to mean anything; for tests.
+    #[arg(long, hide = true)]
+    pub quick: bool,
+}
+
+#[derive(clap::Args)]
 pub struct Architectures {
     /// Only check the files. Every fault of every file is named.
     #[arg(long)]
@@ -177,6 +200,22 @@ impl Verify {
             seed: self.seed,
             threads: self.threads,
             kernel: kernel(self.kernel.as_deref())?,
+        })
+    }
+}
+
+impl Bench {
+    /// What to measure.
+    pub fn request(&self) -> Result<Request> {
+        Ok(Request {
+            source: self.source.clone(),
+            folder: self.folder.clone(),
+            options: Options {
+                threads: self.threads,
+                kernel: kernel(self.kernel.as_deref())?,
+                ..self.recognition.options()?
+            },
+            quick: self.quick,
         })
     }
 }

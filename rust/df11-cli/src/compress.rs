@@ -6,7 +6,7 @@ use crate::{
     args::Compress,
     listing,
     output::{self, bytes},
-    watch,
+    signals, watch,
 };
 
 /// Compresses a file, or with `--dry-run` shows the plan.
@@ -20,7 +20,7 @@ pub fn compress(command: &Compress, as_json: bool) -> Result<()> {
         listing::show(&PlanReport::new(&plan), as_json);
         return Ok(());
     }
-    watch::signals()?;
+    signals::watch()?;
     let job = Job::start(plan)?;
     let units = &job.plan().units;
     let report = watch::watch(&job, as_json, |now| {

@@ -1,11 +1,13 @@
 //! The `df11` command as a library: `run(args)` gives the exit code. Data goes to standard output, progress and messages to standard error.
 
 mod args;
+mod bench;
 mod compress;
 mod exit;
 mod listing;
 mod output;
 mod progress;
+mod signals;
 mod verify;
 mod watch;
 
@@ -34,6 +36,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Inspect(command) => listing::inspect(&command, json),
         Command::Compress(command) => compress::compress(&command, json),
         Command::Verify(command) => verify::verify(&command, json),
+        Command::Bench(command) => bench::bench(&command, json),
         Command::Architectures(command) => listing::architectures(&command, json),
     };
     match outcome {

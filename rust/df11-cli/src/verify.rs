@@ -8,12 +8,12 @@ use df11_file::{
 use crate::{
     args::Verify,
     output::{self, bytes},
-    watch,
+    signals, watch,
 };
 
 /// Checks a file.
 pub fn verify(command: &Verify, as_json: bool) -> Result<()> {
-    watch::signals()?;
+    signals::watch()?;
     let task = check::start(&command.file, command.options()?)?;
     let report = watch::watch(&task, as_json, |now| format!("unit {}", now.units_done))?;
     if as_json {

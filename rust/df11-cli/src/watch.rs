@@ -1,18 +1,12 @@
 //! Waiting for long work: the bar moves, and signals stop it.
 
-use std::{
-    sync::atomic::{AtomicU32, Ordering::Relaxed},
-    time::Duration,
-};
+use std::time::Duration;
 
 use df11_file::{Result, Snapshot, Task};
 
-use crate::{args::usage, progress::Display};
+use crate::{progress::Display, signals};
 
 const POLL: Duration = Duration::from_millis(100);
-
-/// How often the user asked to stop.
-static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
 
 /// Waits until the work has ended; `text` tells its state. `quiet` shows nothing.
 pub fn watch<R: Clone + Send + 'static>(
@@ -22,7 +16,7 @@ pub fn watch<R: Clone + Send + 'static>(
 ) -> Result<R> {
     let mut display = Display::new(quiet);
     while !task.join(Some(POLL)) {
-        if INTERRUPTS.load(Relaxed) > 0 {
+        if signals::asked_to_stop() {
             task.cancel();
         }
         let now = task.snapshot();
@@ -30,15 +24,4 @@ pub fn watch<R: Clone + Send + 'static>(
     }
     display.end();
     task.result()
-}
-
-/// The first signal stops the work cleanly, the second the program at once. To be called before the work starts.
-pub fn signals() -> Result<()> {
-    let handler = || {
-        if INTERRUPTS.fetch_add(1, Relaxed) > 0 {
-            std::process::exit(130);
-        }
-    };
-    ctrlc::set_handler(handler)
-        .map_err(|error| usage(format!("signals cannot be handled: {error}")))
 }

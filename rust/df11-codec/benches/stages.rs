@@ -1,4 +1,4 @@
-//! Each stage of every kernel in weights a second: histogram, encode, whole unit, check; and the byte-at-a-time encoder.
+//! Each stage of every kernel in weights a second (an "elem" is a weight): histogram, encode, whole unit, check; and the byte-at-a-time encoder.
 //!
 //! `cargo bench -p df11-codec --bench stages [-- FILTER]`, for instance `-- unit/gaussian`. One core, memory to memory. `--bench ratios`
 //! gives the ratios.
@@ -14,7 +14,9 @@ mod unit;
 use std::{hint::black_box, time::Duration};
 
 use bytewise::Bytewise;
-use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{
+    BenchmarkId, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
+};
 use df11_codec::{DecodeTables, EncodedPiece, Kernel};
 use unit::{Tensors, Unit};
 
@@ -28,8 +30,10 @@ fn stages(criterion: &mut Criterion) {
                 let mut group = criterion.benchmark_group(format!("{stage}/{name}"));
                 group.throughput(Throughput::Elements(weights.len() as u64 / 2));
                 group
-                    .sample_size(20)
-                    .measurement_time(Duration::from_secs(2));
+                    .sample_size(10)
+                    .sampling_mode(SamplingMode::Flat)
+                    .warm_up_time(Duration::from_millis(300))
+                    .measurement_time(Duration::from_secs(1));
                 group.bench_function(BenchmarkId::from_parameter(kernel), |bencher| {
                     bencher.iter(&mut *work);
                 });

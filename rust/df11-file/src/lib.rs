@@ -8,6 +8,7 @@
 //! This crate never prints, never reads environment variables and knows nothing of Python.
 
 pub mod architectures;
+pub mod bench;
 pub mod budget;
 pub mod check;
 mod convert;

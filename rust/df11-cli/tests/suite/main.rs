@@ -3,6 +3,7 @@
 // Helpers fail as the tests do that call them.
 #![allow(clippy::panic, clippy::unwrap_used)]
 
+mod bench;
 mod common;
 mod exit_codes;
 mod killed;

@@ -1,0 +1,26 @@
+//! Requests to stop: Ctrl-C, termination, a closed terminal.
+
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use df11_file::Result;
+
+use crate::args::usage;
+
+/// How often the user asked to stop.
+static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
+
+/// The first signal asks to stop cleanly, the second ends the program at once.
+pub fn watch() -> Result<()> {
+    let handler = || {
+        if INTERRUPTS.fetch_add(1, Relaxed) > 0 {
+            std::process::exit(130);
+        }
+    };
+    ctrlc::set_handler(handler)
+        .map_err(|error| usage(format!("signals cannot be handled: {error}")))
+}
+
+/// Whether a signal has come.
+pub fn asked_to_stop() -> bool {
+    INTERRUPTS.load(Relaxed) > 0
+}
