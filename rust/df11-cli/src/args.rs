@@ -7,7 +7,8 @@ use df11_file::{
     Error, Options, Result,
     architectures::Choice,
     bench::Request,
-    options::{Cast, HeaderMode, IfExists, Io, Verify, kernel},
+    check::{CheckOptions, Level},
+    options::{self, Cast, HeaderMode, IfExists, Io, kernel},
 };
 
 /// Turns BF16 checkpoints into DFloat11 files: lossless, about 30 % smaller, decoded on the GPU by existing loaders.
@@ -27,6 +28,8 @@ pub enum Command {
     Inspect(Inspect),
     /// Compress a checkpoint.
     Compress(Compress),
+    /// Check a DF11 file, whoever wrote it.
+    Verify(Verify),
     /// Measure this machine and a disk for some seconds, and estimate how long compressing a model takes.
     Bench(Bench),
     /// List the known architectures, or check architecture files.
@@ -77,7 +80,7 @@ pub struct Compress {
     #[command(flatten)]
     pub recognition: Recognition,
     /// Decode what was written and compare it with the source before the file gets its name.
-    #[arg(long, default_value = Verify::NAMES[0], value_parser = PossibleValuesParser::new(Verify::NAMES))]
+    #[arg(long, default_value = options::Verify::NAMES[0], value_parser = PossibleValuesParser::new(options::Verify::NAMES))]
     pub verify: String,
     /// What to do where the file exists. `skip` skips what already is this result and refuses anything else.
     #[arg(long, default_value = IfExists::NAMES[0], value_parser = PossibleValuesParser::new(IfExists::NAMES))]
@@ -100,6 +103,32 @@ pub struct Compress {
     /// Show the plan and write nothing.
     #[arg(long)]
     pub dry_run: bool,
+}
+
+#[derive(clap::Args)]
+pub struct Verify {
+    /// The DF11 file.
+    pub file: PathBuf,
+    /// The checkpoint that it was made from: then every weight is compared with it.
+    #[arg(long, value_name = "SOURCE")]
+    pub against: Option<PathBuf>,
+    /// How much is looked at: sizes and tables; every byte, by the hashes that the file carries; some kernel chunks decoded; everything decoded.
+    #[arg(long, default_value = Level::NAMES[3], value_parser = PossibleValuesParser::new(Level::NAMES))]
+    pub level: String,
+    /// Kernel chunks to decode with `--level sample`, besides the first and last of each unit and those around its members' borders.
+    #[arg(long, default_value_t = 200, value_name = "N")]
+    pub samples: u64,
+    /// The choice of these, as an earlier check printed it.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    #[command(flatten)]
+    pub definitions: Definitions,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// The implementation of the hot loops; for tests and fault reports.
+    #[arg(long, env = "DF11_KERNEL", hide = true)]
+    pub kernel: Option<String>,
 }
 
 #[derive(clap::Args)]
@@ -156,6 +185,21 @@ impl Compress {
             threads: self.threads,
             kernel: kernel(self.kernel.as_deref())?,
             ..self.recognition.options()?
+        })
+    }
+}
+
+impl Verify {
+    /// All options.
+    pub fn options(&self) -> Result<CheckOptions> {
+        Ok(CheckOptions {
+            level: self.level.parse()?,
+            against: self.against.clone(),
+            definitions: self.definitions.folders.clone(),
+            samples: self.samples,
+            seed: self.seed,
+            threads: self.threads,
+            kernel: kernel(self.kernel.as_deref())?,
         })
     }
 }

@@ -8,14 +8,14 @@ use df11_file::{
 use crate::{
     args,
     output::{self, bytes},
-    signals,
+    watch,
 };
 
 /// Measures, and shows the rates and the estimate.
 pub fn bench(command: &args::Bench, as_json: bool) -> Result<()> {
     let request = command.request()?;
-    signals::watch()?;
-    let report = bench::bench(&request, &signals::asked_to_stop)?;
+    watch::signals()?;
+    let report = bench::bench(&request, &watch::asked_to_stop)?;
     if as_json {
         output::json(&report);
     } else {

@@ -1,18 +1,13 @@
 //! `df11 compress`.
 
-use std::time::Duration;
-
 use df11_file::{Job, PlanReport, Report, Result, Status, plan};
 
 use crate::{
     args::Compress,
     listing,
     output::{self, bytes},
-    progress::Display,
-    signals,
+    watch,
 };
-
-const POLL: Duration = Duration::from_millis(100);
 
 /// Compresses a file, or with `--dry-run` shows the plan.
 pub fn compress(command: &Compress, as_json: bool) -> Result<()> {
@@ -25,17 +20,15 @@ pub fn compress(command: &Compress, as_json: bool) -> Result<()> {
         listing::show(&PlanReport::new(&plan), as_json);
         return Ok(());
     }
-    signals::watch()?;
+    watch::signals()?;
     let job = Job::start(plan)?;
-    let mut display = Display::new(as_json);
-    while !job.join(Some(POLL)) {
-        if signals::asked_to_stop() {
-            job.cancel();
-        }
-        display.show(job.plan(), &job.snapshot());
-    }
-    display.end();
-    let report = job.result()?;
+    let units = &job.plan().units;
+    let report = watch::watch(&job, as_json, |now| {
+        let unit = now.unit.and_then(|unit| units.get(unit as usize));
+        let name = unit.map_or("", |unit| unit.name.as_str());
+        let (phase, done) = (now.phase.as_str(), now.units_done);
+        format!("{phase} unit {done}/{} {name}", units.len())
+    })?;
     if as_json {
         output::json(&report);
     } else {

@@ -7,7 +7,8 @@ mod exit;
 mod listing;
 mod output;
 mod progress;
-mod signals;
+mod verify;
+mod watch;
 
 use std::ffi::OsString;
 
@@ -33,6 +34,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     let outcome = match args.command {
         Command::Inspect(command) => listing::inspect(&command, json),
         Command::Compress(command) => compress::compress(&command, json),
+        Command::Verify(command) => verify::verify(&command, json),
         Command::Bench(command) => bench::bench(&command, json),
         Command::Architectures(command) => listing::architectures(&command, json),
     };

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use df11_file::{Plan, Snapshot};
+use df11_file::Snapshot;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::output;
@@ -34,22 +34,12 @@ impl Display {
         }
     }
 
-    /// Shows the state of the job.
-    pub fn show(&mut self, plan: &Plan, now: &Snapshot) {
-        let unit = now
-            .unit
-            .and_then(|unit| plan.units.get(unit as usize))
-            .map_or("", |unit| unit.name.as_str());
-        let text = format!(
-            "{} unit {}/{} {unit}",
-            now.phase.as_str(),
-            now.units_done,
-            plan.units.len()
-        );
+    /// Shows the state of the work.
+    pub fn show(&mut self, now: &Snapshot, text: &str) {
         if let Some(bar) = &self.bar {
             bar.set_length(now.bytes_total);
             bar.set_position(now.bytes_in);
-            bar.set_message(text);
+            bar.set_message(text.to_owned());
         } else if !self.quiet && self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
             let percent = now.bytes_in as f64 / now.bytes_total.max(1) as f64 * 100.0;

@@ -1,7 +1,9 @@
 //! Rates of every kernel on every distribution, and their ratios to a byte-at-a-time encoder and to each other.
 //!
 //! `cargo bench -p df11-codec --bench ratios [-- MILLIONS [SECONDS [DISTRIBUTION]]]`: millions of weights, seconds that each figure may
-//! take, and a word of the distributions wanted. One core, memory to memory. Each figure is the best of as many repetitions as fit, since other processes only ever make it worse.
+//! take, and a word of the distributions wanted. One core, memory to memory. Each rate is the best of as many repetitions as fit, since
+//! other processes only ever make it worse. Ratios are of the best, and behind them the median of the repetitions' own: in each, all
+//! works take turns, so that what else the machine does meets them alike.
 #![allow(missing_docs, clippy::print_stdout)]
 
 #[path = "common/bytewise.rs"]
@@ -30,7 +32,9 @@ fn main() {
     let wanted = arguments().nth(2).unwrap_or_default();
     let weights = (numbers.next().unwrap_or(16.0) * 1e6) as usize;
     let seconds = Duration::from_secs_f64(numbers.next().unwrap_or(2.0));
-    println!("{weights} weights, one core; million weights a second, best of {seconds:?}\n");
+    println!(
+        "{weights} weights, one core; million weights a second, best of {seconds:?}; ratios of the best / median ratio\n"
+    );
     println!(
         "distribution    kernel       histogram    encode      unit     check   unit / byte-at-a-time   check / encode   check / unit"
     );
@@ -67,39 +71,65 @@ fn main() {
             }));
             works.push(Box::new(move || tensors.check(&tables, unit)));
         }
-        let rates = best(seconds, &mut works).map(|seconds| weights.len() as f64 / 2e6 / seconds);
-        let rates: Vec<f64> = rates.collect();
-        let baseline = rates[0];
+        let times = Times::of(seconds, &mut works);
+        let rate = |work: usize| weights.len() as f64 / 2e6 / times.best(work);
         println!(
-            "{name:15} {:12} {:>9} {:>9} {baseline:9.0}",
-            "byte-wise", "", ""
+            "{name:15} {:12} {:>9} {:>9} {:9.0}",
+            "byte-wise",
+            "",
+            "",
+            rate(0)
         );
-        for (kernel, rates) in kernels.iter().zip(rates[1..].chunks_exact(4)) {
-            let [count, encode, whole, check] = [0, 1, 2, 3].map(|stage| rates[stage]);
+        for (kernel, first) in kernels.iter().zip((1..).step_by(4)) {
+            let [count, encode, whole, check] = [first, first + 1, first + 2, first + 3];
             println!(
-                "{name:15} {:12} {count:9.0} {encode:9.0} {whole:9.0} {check:9.0} {:23.2} {:16.2} {:14.2}",
+                "{name:15} {:12} {:9.0} {:9.0} {:9.0} {:9.0} {:>23} {:>16} {:>14}",
                 kernel.name(),
-                whole / baseline,
-                check / encode,
-                check / whole
+                rate(count),
+                rate(encode),
+                rate(whole),
+                rate(check),
+                times.ratio(whole, 0),
+                times.ratio(check, encode),
+                times.ratio(check, whole)
             );
         }
     }
 }
 
-/// The shortest times of each work in seconds. They take turns, so that what else the machine does meets all of them.
-fn best(each: Duration, works: &mut [Box<dyn FnMut() + '_>]) -> impl Iterator<Item = f64> {
-    let limit = each * works.len() as u32;
-    let began = Instant::now();
-    let mut best = vec![f64::INFINITY; works.len()];
-    while began.elapsed() < limit {
-        for (work, best) in works.iter_mut().zip(&mut best) {
-            let start = Instant::now();
-            work();
-            *best = best.min(start.elapsed().as_secs_f64());
+/// Seconds that each work took, by repetition.
+struct Times(Vec<Vec<f64>>);
+
+impl Times {
+    /// Repeats the works, one after the other, for so long each.
+    fn of(each: Duration, works: &mut [Box<dyn FnMut() + '_>]) -> Self {
+        let limit = each * works.len() as u32;
+        let began = Instant::now();
+        let mut times = vec![Vec::new(); works.len()];
+        while began.elapsed() < limit {
+            for (work, times) in works.iter_mut().zip(&mut times) {
+                let start = Instant::now();
+                work();
+                times.push(start.elapsed().as_secs_f64());
+            }
         }
+        Self(times)
     }
-    best.into_iter()
+
+    /// The shortest.
+    fn best(&self, work: usize) -> f64 {
+        self.0[work].iter().copied().fold(f64::INFINITY, f64::min)
+    }
+
+    /// How many times as fast a work is as another: by their best, and by the median of the repetitions.
+    fn ratio(&self, work: usize, other: usize) -> String {
+        let pairs = self.0[work].iter().zip(&self.0[other]);
+        let mut ratios: Vec<f64> = pairs.map(|(work, other)| other / work).collect();
+        ratios.sort_by(f64::total_cmp);
+        let best = self.best(other) / self.best(work);
+        let median = ratios.get(ratios.len() / 2).copied().unwrap_or(f64::NAN);
+        format!("{best:.2} / {median:.2}")
+    }
 }
 
 /// Both have encoded the same, but for the end of the last byte.

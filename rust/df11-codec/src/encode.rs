@@ -8,6 +8,8 @@ mod classes;
 mod gaps;
 mod pairs;
 pub(crate) mod reference;
+#[cfg(target_arch = "x86_64")]
+mod runs;
 pub(crate) mod scalar;
 
 use pairs::PairTable;

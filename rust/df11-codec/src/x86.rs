@@ -1,5 +1,9 @@
 //! What an x86-64 processor can do. Asked once by the standard library, then read from memory.
 
+/// How far before their use weights are asked for, in bytes: a page, since the processor itself looks no further than its end.
+/// Asking for memory that is not there does no harm.
+pub const AHEAD: usize = 4096;
+
 /// The features that the AVX2 kernel is compiled with.
 pub fn has_avx2() -> bool {
     is_x86_feature_detected!("avx2")

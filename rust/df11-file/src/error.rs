@@ -57,6 +57,10 @@ codes! {
     TrailingBytes = "E_TRAILING_BYTES", Refused;
     /// The file already is a DF11 file.
     AlreadyDf11 = "E_ALREADY_DF11", Refused;
+    /// The file is not a DF11 file.
+    NotDf11 = "E_NOT_DF11", Refused;
+    /// The tensors of a DF11 file do not fit together.
+    Structure = "E_STRUCTURE", Mismatch;
     /// The file holds quantised weights.
     Quantized = "E_QUANTIZED", Refused;
     /// No architecture matches the tensor names.

@@ -10,6 +10,7 @@
 pub mod architectures;
 pub mod bench;
 pub mod budget;
+pub mod check;
 mod convert;
 pub mod error;
 pub mod header;
@@ -21,7 +22,9 @@ mod plan;
 pub mod progress;
 mod report;
 mod source;
+mod stored;
 mod system;
+mod task;
 
 pub use error::{Class, Code, Error, Result};
 pub use job::Job;
@@ -30,3 +33,4 @@ pub use plan::{Plan, PlanReport, plan};
 pub use progress::{Phase, Snapshot};
 pub use report::{Report, Status, UnitReport};
 pub use source::Source;
+pub use task::Task;

@@ -93,6 +93,8 @@ macro_rules! named {
     };
 }
 
+pub(crate) use named;
+
 named!(HeaderMode { SelfDescribing = "self-describing", Official = "official" });
 named!(Verify { Full = "full", Off = "off" });
 named!(IfExists { Skip = "skip", Error = "error", Replace = "replace", Number = "number" });

@@ -6,7 +6,7 @@ use super::{DecodeTables, run::WINDOWS, symbols::Entry};
 use crate::limits::{CHUNK_BITS, CHUNK_BYTES, WINDOW_BITS};
 
 /// Look-ups between two loads of 8 bytes, of which 57 bits are sure to be of use.
-const LOOK_UPS: usize = 4;
+pub const LOOK_UPS: usize = 4;
 /// Most codes of these.
 const MAX_CODES: usize = 5 * LOOK_UPS;
 
@@ -42,32 +42,30 @@ impl Lane {
 
     /// The bits from the current one on, 57 at least.
     #[inline(always)]
-    fn load(&self, stream: &Stream) -> u64 {
+    pub fn load(&self, stream: &Stream) -> u64 {
         let at = self.bit / 8 % STREAM_BYTES;
         let bytes = stream[at..].first_chunk().copied().unwrap_or_default();
         u64::from_be_bytes(bytes) << (self.bit % 8)
     }
 
-    /// Some look-ups.
+    /// A look-up of the bits at the top of `buffer`, which then moves on.
     #[inline(always)]
-    pub fn round(
+    pub fn look_up(
         &mut self,
+        buffer: &mut u64,
         tables: &DecodeTables,
         stream: &Stream,
         gaps: &mut Gaps,
         exponents: &mut Exponents,
     ) {
-        let mut buffer = self.load(stream);
-        for _ in 0..LOOK_UPS {
-            let entry = tables.symbols.entry(buffer);
-            if entry.codes() == 0 {
-                self.single(tables, stream, gaps, exponents);
-                buffer = self.load(stream);
-                continue;
-            }
-            self.take(entry, gaps, exponents);
-            buffer <<= entry.bits();
+        let entry = tables.symbols.entry(*buffer);
+        if entry.codes() == 0 {
+            self.single(tables, stream, gaps, exponents);
+            *buffer = self.load(stream);
+            return;
         }
+        self.take(entry, gaps, exponents);
+        *buffer = entry.shift(*buffer);
     }
 
     /// Takes the codes of a look-up.

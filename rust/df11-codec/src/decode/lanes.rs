@@ -7,7 +7,7 @@
 
 use super::{
     ChunkRun, DecodeTables,
-    lane::{Exponents, Gaps, Lane, MAX_WEIGHTS, Stream},
+    lane::{Exponents, Gaps, LOOK_UPS, Lane, MAX_WEIGHTS, Stream},
     run::{Slices, WINDOWS},
 };
 use crate::{bf16, limits::CHUNK_BITS};
@@ -55,16 +55,31 @@ pub fn equal_chunks(
     source: &[u8],
     buffers: &mut CheckBuffers,
 ) -> usize {
+    equal_chunks_with(tables, slices, run, source, buffers, |_, _| ())
+}
+
+/// [`equal_chunks`] that asks for memory it is going to need: with `fetch`, for the cache line of some bytes at an index.
+#[inline(always)]
+pub fn equal_chunks_with(
+    tables: &DecodeTables,
+    slices: &Slices<'_>,
+    run: &ChunkRun<'_>,
+    source: &[u8],
+    buffers: &mut CheckBuffers,
+    fetch: impl Fn(&[u8], usize) + Copy,
+) -> usize {
     if slices.first_chunk == 0 && (slices.gap(0) != 0 || slices.position(0) != Some(0)) {
         return 0;
     }
     let mut equal = 0;
     while equal + LANES <= slices.chunks
-        && are_equal::<LANES>(tables, slices, run, source, equal, buffers)
+        && are_equal::<LANES>(tables, slices, run, source, equal, buffers, fetch)
     {
         equal += LANES;
     }
-    while equal < slices.chunks && are_equal::<1>(tables, slices, run, source, equal, buffers) {
+    while equal < slices.chunks
+        && are_equal::<1>(tables, slices, run, source, equal, buffers, fetch)
+    {
         equal += 1;
     }
     equal
@@ -111,6 +126,7 @@ fn are_equal<const K: usize>(
     source: &[u8],
     first: usize,
     buffers: &mut CheckBuffers,
+    fetch: impl Fn(&[u8], usize) + Copy,
 ) -> bool {
     let chunks = [(); K];
     let mut next = first..;
@@ -140,14 +156,19 @@ fn are_equal<const K: usize>(
     }
     // While there is room for all codes of a round in every lane, and then lane by lane.
     while lanes.iter().all(Lane::has_round) {
-        for k in 0..K {
-            lanes[k].round(tables, &streams[k], &mut gaps[k], &mut exponents[k]);
+        for (lane, chunk) in lanes.iter().zip(chunks.iter().flatten()) {
+            fetch(chunk.source, 2 * lane.decoded);
+            fetch(chunk.sign_mantissa, lane.decoded);
         }
+        round(&mut lanes, tables, streams, gaps, exponents);
     }
     for (k, chunk) in chunks.iter().flatten().enumerate() {
         let (lane, exponents) = (&mut lanes[k], &mut exponents[k]);
         while lane.has_round() {
-            lane.round(tables, &streams[k], &mut gaps[k], exponents);
+            let mut buffer = lane.load(&streams[k]);
+            for _ in 0..LOOK_UPS {
+                lane.look_up(&mut buffer, tables, &streams[k], &mut gaps[k], exponents);
+            }
         }
         while lane.decoded < lane.weights {
             lane.single(tables, &streams[k], &mut gaps[k], exponents);
@@ -165,6 +186,32 @@ fn are_equal<const K: usize>(
         }
     }
     true
+}
+
+/// A load and some look-ups in every lane. The lanes take turns with each look-up, so that the processor has those of all at hand.
+#[inline(always)]
+fn round<const K: usize>(
+    lanes: &mut [Lane; K],
+    tables: &DecodeTables,
+    streams: &[Stream; K],
+    gaps: &mut [Gaps; K],
+    exponents: &mut [Exponents; K],
+) {
+    let mut buffers = [0; K];
+    for k in 0..K {
+        buffers[k] = lanes[k].load(&streams[k]);
+    }
+    for _ in 0..LOOK_UPS {
+        for k in 0..K {
+            lanes[k].look_up(
+                &mut buffers[k],
+                tables,
+                &streams[k],
+                &mut gaps[k],
+                &mut exponents[k],
+            );
+        }
+    }
 }
 
 /// Whether a chunk's gaps are those of its packed bytes.

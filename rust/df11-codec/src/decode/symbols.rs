@@ -5,10 +5,15 @@ use super::tables::QUICK_BITS;
 /// Most codes of one look-up: five bytes.
 const MAX_CODES: u32 = 5;
 
+/// Where the parts of an entry are.
+const EXPONENTS_AT: u32 = 8;
+const STARTS_AT: u32 = 48;
+const CODES_AT: u32 = STARTS_AT + QUICK_BITS + 1;
+
 /// By the next 12 bits: the codes that end within them.
 ///
-/// The low five bytes of an entry hold exponents, the first one lowest; then 4 bits say how many, 4 how many bits they take, and above
-/// stands a mask: bit `k` is set where a code starts, or the last one ends, `k` bits behind. 0 where not even one code is decided.
+/// The lowest byte of an entry says how many bits they take. Then come five bytes of exponents, the first one lowest; 13 bits of which
+/// bit `k` is set where a code starts, or the last one ends, `k` bits behind; and the number of codes. 0 where not even one is decided.
 #[derive(Clone, Debug)]
 pub struct Symbols {
     several: Box<[u64; ENTRIES]>,
@@ -28,26 +33,33 @@ impl Entry {
     /// Exponents, the first one in byte 0; bytes behind them are to be ignored.
     #[inline]
     pub fn exponents(self) -> [u8; 8] {
-        self.0.to_le_bytes()
+        (self.0 >> EXPONENTS_AT).to_le_bytes()
     }
 
     /// Number of codes.
     #[inline]
     pub fn codes(self) -> usize {
-        (self.0 >> 40 & 15) as usize
+        (self.0 >> CODES_AT) as usize
     }
 
     /// Bits that they take.
     #[inline]
     pub fn bits(self) -> usize {
-        (self.0 >> 44 & 15) as usize
+        usize::from(self.0 as u8)
+    }
+
+    /// The bits that follow in `buffer`, left-aligned: a shift that only looks at the lowest bits of the entry.
+    #[inline]
+    pub fn shift(self, buffer: u64) -> u64 {
+        buffer.wrapping_shl(self.0 as u32)
     }
 
     /// By how much the first code that starts, or the last that ends, at or behind bit `border` is behind it. Nonsense where the
     /// codes do not reach that bit. `border` counts modulo 64.
     #[inline]
     pub fn past(self, border: usize) -> u8 {
-        (self.0 >> 48).wrapping_shr(border as u32).trailing_zeros() as u8
+        let from_border = self.0.wrapping_shr(STARTS_AT + border as u32);
+        from_border.trailing_zeros() as u8
     }
 }
 
@@ -104,12 +116,13 @@ fn several(decided: &[u16; 2 * ENTRIES], prefix: usize) -> u64 {
         if code == 0 || length > known {
             break;
         }
-        entry |= u64::from(code as u8) << (8 * codes) | 1 << (48 + bits);
+        entry |= u64::from(code as u8) << (EXPONENTS_AT + 8 * codes);
+        entry |= 1 << (STARTS_AT + bits);
         bits += length;
         codes += 1;
     }
     if codes > 0 {
-        entry |= u64::from(codes) << 40 | u64::from(bits) << 44 | 1 << (48 + bits);
+        entry |= u64::from(codes) << CODES_AT | 1 << (STARTS_AT + bits) | u64::from(bits);
     }
     entry
 }

@@ -28,7 +28,7 @@ pub struct Cursor {
     /// Counted from the border of the window in which the block starts.
     pub bit: usize,
     /// The bits so far, right-aligned; all but the last seven may be wrong.
-    pending: u64,
+    pub pending: u64,
 }
 
 impl Cursor {

@@ -17,7 +17,7 @@ pub struct Classes {
     pub high: [u8; 16],
     /// Its length, 1 to 16, or [`NO_CODE`].
     pub lengths: [u8; 16],
-    /// Whether so few weights have no class that a step of 32 mostly has none of them.
+    /// Whether so few weights have no class, fewer than one in 128, that a step of 64 mostly has none of them.
     pub pay: bool,
 }
 
@@ -40,7 +40,7 @@ impl Classes {
             low: [0; 16],
             high: [0; 16],
             lengths: [NO_CODE; 16],
-            pay: window_share(base) + share[hole] > (1 << 16) - (1 << 11),
+            pay: window_share(base) + share[hole] > (1 << 16) - (1 << 9),
         };
         for (class, exponent) in (base..base + WINDOW).chain([hole]).enumerate() {
             let code = codes[exponent];

@@ -6,8 +6,10 @@ use crate::codebook::Code;
 
 /// Entries: every two exponents.
 const PAIRS: usize = 1 << 16;
-/// Where the length stands in an entry, above the joined codes.
-const LENGTH_AT: u32 = 48;
+/// Where the joined codes stand in an entry, above their length.
+const CODES_AT: u32 = 8;
+/// Most bits of joined codes.
+const MOST_BITS: u32 = 64 - CODES_AT;
 /// The length of a pair whose codes must be put one by one: more than can be put at once.
 const NOT_JOINED: u64 = 63;
 
@@ -30,13 +32,23 @@ impl Pair {
     /// The bits, right-aligned.
     #[inline]
     pub fn value(self) -> u64 {
-        self.0 & ((1 << LENGTH_AT) - 1)
+        self.0 >> CODES_AT
     }
 
     /// How many. More than 57 where this is no joined code.
     #[inline]
     pub fn bits(self) -> u32 {
-        (self.0 >> LENGTH_AT) as u32
+        u32::from(self.0 as u8)
+    }
+
+    /// How many bits four pairs have together.
+    #[inline]
+    pub fn bits_of(pairs: [Self; 4]) -> u32 {
+        // The low bytes cannot overflow.
+        let sum = pairs
+            .iter()
+            .fold(0u64, |sum, pair| sum.wrapping_add(pair.0));
+        u32::from(sum as u8)
     }
 }
 
@@ -58,11 +70,11 @@ impl PairTable {
         for (second, second_code) in used() {
             for (first, first_code) in used() {
                 let bits = first_code.bits + second_code.bits;
-                let entry = if bits <= LENGTH_AT {
-                    let value = u64::from(first_code.value) << second_code.bits;
-                    u64::from(bits) << LENGTH_AT | value | u64::from(second_code.value)
+                let entry = if bits <= MOST_BITS {
+                    let first = u64::from(first_code.value) << second_code.bits;
+                    (first | u64::from(second_code.value)) << CODES_AT | u64::from(bits)
                 } else {
-                    NOT_JOINED << LENGTH_AT
+                    NOT_JOINED
                 };
                 self.entries[second << 8 | first] = entry;
             }

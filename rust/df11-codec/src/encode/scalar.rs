@@ -1,14 +1,14 @@
-//! Four weights a step in plain Rust: two look-ups of two codes each, and one store.
+//! Eight weights a step in plain Rust: four look-ups of two codes each, and one store.
 
 use super::{
     Input, Output,
     block::{Block, GAPS, MAX_PUT, encode_blocks},
-    pairs::Pairs,
+    pairs::{Pair, Pairs},
 };
 use crate::{bf16, codebook::Code, limits::WINDOW_BITS};
 
 /// Weights of a step.
-const STEP: usize = 4;
+const STEP: usize = 8;
 const WINDOW: usize = WINDOW_BITS as usize;
 
 /// Encodes a piece; returns the bit behind its last code.
@@ -57,18 +57,22 @@ fn encode_block(
     out.sign_mantissa
         .extend(bf16::words(weights).map(bf16::sign_mantissa));
     let mut cursor = block.cursor;
-    for (step, four) in weights.chunks(2 * STEP).enumerate() {
-        if let Some(word) = four.first_chunk() {
-            let [first, second] = pairs.of_four(u64::from_le_bytes(*word));
-            let bits = first.bits() + second.bits();
+    for (step, eight) in weights.chunks(2 * STEP).enumerate() {
+        if let Some(word) = eight.first_chunk() {
+            let word = u128::from_le_bytes(*word);
+            let [a, b] = pairs.of_four(word as u64);
+            let [c, d] = pairs.of_four((word >> 64) as u64);
+            let bits = Pair::bits_of([a, b, c, d]);
             if bits <= MAX_PUT {
                 marks[cursor.bit / WINDOW + 1] = mark(step * STEP, cursor.bit);
-                let joined = first.value() << second.bits() | second.value();
+                let first = a.value() << b.bits() | b.value();
+                let second = c.value() << d.bits() | d.value();
+                let joined = first << (c.bits() + d.bits()) | second;
                 cursor.put(&mut block.stream, joined, bits);
                 continue;
             }
         }
-        for (index, word) in (step * STEP..).zip(bf16::words(four)) {
+        for (index, word) in (step * STEP..).zip(bf16::words(eight)) {
             let code = codes[usize::from(bf16::exponent(word))];
             marks[cursor.bit / WINDOW + 1] = mark(index, cursor.bit);
             cursor.put(&mut block.stream, u64::from(code.value), code.bits);
@@ -85,7 +89,7 @@ fn encode_block(
     }
 }
 
-/// Follows the at most four codes of a step to the border that they reach: the index of the weight behind it, and where its code
+/// Follows the at most eight codes of a step to the border that they reach: the index of the weight behind it, and where its code
 /// starts, counted from the window before. Without a branch for each code, since none could be predicted.
 #[inline]
 fn find_border(codes: &[Code; 256], weights: &[u8], mark: Mark) -> (usize, usize) {

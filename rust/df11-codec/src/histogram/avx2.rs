@@ -35,6 +35,10 @@ unsafe fn count_window(counts: &mut [u64; 256], weights: &[u8], window: Window) 
     let mut in_window = [0; WINDOW];
     let mut holes = 0;
     for weights in steps {
+        for line in [0, STEP] {
+            let ahead = weights.as_ptr().wrapping_add(x86::AHEAD + line);
+            _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
+        }
         // By how much the exponents are above the base. Their order does not matter, as long as it is one.
         let low = _mm256_sub_epi8(exponents(weights, 0), base);
         let high = _mm256_sub_epi8(exponents(weights, STEP), base);

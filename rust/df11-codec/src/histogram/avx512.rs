@@ -45,6 +45,12 @@ unsafe fn count_window(counts: &mut [u64; 256], weights: &[u8], window: Window) 
         let mut outside = [0u32; VECTORS];
         let mut any_outside = 0;
         for (vector, weights) in weights.chunks_exact(2 * LANES).enumerate() {
+            let ahead = weights.as_ptr().wrapping_add(x86::AHEAD);
+            // SAFETY: nothing is read. Newer compilers need not be told.
+            #[allow(unused_unsafe)]
+            unsafe {
+                _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
+            }
             // SAFETY: 64 bytes are read.
             let words = unsafe { _mm512_loadu_si512(weights.as_ptr().cast()) };
             let above_base = _mm512_sub_epi16(_mm512_and_si512(words, exponent), base);

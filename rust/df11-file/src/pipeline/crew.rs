@@ -13,7 +13,7 @@ use super::{
     span::Span,
     stopped,
     unit::ActiveUnit,
-    unit_check::{RunMemory, UnitCheck},
+    unit_check::{UnitCheck, wrong_bytes},
     verify::{Due, Weights},
 };
 use crate::{
@@ -21,6 +21,7 @@ use crate::{
     output::PartialFile,
     plan::Plan,
     progress::Progress,
+    stored::unit_bytes::{RunMemory, UnitBytes},
 };
 
 /// Something to do.
@@ -139,14 +140,17 @@ impl Crew<'_> {
         let Some(tables) = &unit.tables else {
             return Ok(());
         };
-        let read = |buffer: &mut [u8], offset: u64| self.file.read(buffer, offset);
+        let plan = &self.plan.units[unit.index];
         let check = UnitCheck {
-            read: &read,
+            bytes: UnitBytes {
+                read: &|buffer, offset| self.file.read(buffer, offset),
+                place: unit.place,
+                layout: unit.surveyed.code.layout(),
+                fault: &|message| wrong_bytes(self.plan, message).in_unit(&plan.name),
+            },
             progress: self.progress,
             plan: self.plan,
-            unit: &self.plan.units[unit.index],
-            place: unit.place,
-            layout: unit.surveyed.code.layout(),
+            unit: plan,
         };
         let source = (due.weights.bytes(), due.start);
         check.run(tables, (due.first, due.end), source, memory)

@@ -1,28 +1,29 @@
 //! Whether the target already is the result of a plan.
 
-use std::ops::RangeInclusive;
-
-use df11_codec::UnitLayout;
+use std::collections::HashMap;
 
 use super::{
     reader::read_weights,
     span::SpanMemory,
-    unit_check::{MAX_LUT_ROWS, RunMemory, UnitCheck},
+    unit_check::{UnitCheck, wrong_bytes},
 };
 use crate::{
     error::{Code, Result},
-    header::{TensorEntry, TensorInfo},
+    header::TensorInfo,
     options::HeaderMode,
-    output::{UNKNOWN, UnitPlace, manifest::Stamp, split_positions, unit_tensors},
+    output::{manifest::Stamp, split_positions},
     plan::{Passthrough, Plan},
     progress::Progress,
     source::Source,
+    stored::{
+        Stored,
+        unit_bytes::{RunMemory, UnitBytes},
+        units::StoredUnit,
+    },
 };
 
 /// Kernel chunks of a unit that are compared, besides its first and last.
 const SAMPLES: u64 = 4;
-/// One to 17 decode tables, and the row of code lengths.
-const LUT_ROWS: RangeInclusive<u64> = 2..=MAX_LUT_ROWS as u64;
 /// Bytes of a passthrough tensor that are compared at a time.
 const COMPARE_BYTES: u64 = 1 << 20;
 
@@ -32,10 +33,10 @@ const COMPARE_BYTES: u64 = 1 << 20;
 /// # Errors
 /// Those of the source, or `E_CANCELLED`.
 pub fn is_result(plan: &Plan, progress: &Progress) -> Result<bool> {
-    let Ok(target) = Source::open(&plan.target) else {
+    let Ok(target) = Stored::open(&plan.target) else {
         return Ok(false);
     };
-    let Some(units) = matching_units(plan, &target) else {
+    let Some((target, units)) = matching_units(plan, target) else {
         return Ok(false);
     };
     if plan.options.header == HeaderMode::SelfDescribing {
@@ -46,13 +47,16 @@ pub fn is_result(plan: &Plan, progress: &Progress) -> Result<bool> {
     }
     for tensor in &plan.passthrough {
         progress.check_cancelled()?;
-        if !same_passthrough(plan, tensor, &target)? {
+        let found = find(&target, &tensor.name);
+        if !found.map_or(Ok(false), |found| {
+            same_passthrough(plan, tensor, &target, found)
+        })? {
             return Ok(false);
         }
     }
-    for (index, (place, layout)) in units.iter().enumerate() {
+    for (index, unit) in units.iter().enumerate() {
         progress.check_cancelled()?;
-        match sample(plan, progress, index, *place, layout, &target) {
+        match sample(plan, progress, index, unit, &target) {
             Ok(()) => {}
             Err(error) if error.code == Code::Verify => return Ok(false),
             Err(error) => return Err(error),
@@ -61,61 +65,38 @@ pub fn is_result(plan: &Plan, progress: &Progress) -> Result<bool> {
     Ok(true)
 }
 
-/// Places and sizes of the units in `target`, where it holds exactly the plan's tensors and each unit's sizes fit together.
-fn matching_units(plan: &Plan, target: &Source) -> Option<Vec<(UnitPlace, UnitLayout)>> {
+/// The units in `target` in the plan's order, where it holds exactly the plan's tensors and each unit's sizes fit together.
+fn matching_units(plan: &Plan, target: Stored) -> Option<(Source, Vec<StoredUnit>)> {
+    let tensors = &target.file.header().tensors;
+    let others: HashMap<&str, &TensorInfo> = target
+        .others
+        .iter()
+        .map(|&index| (tensors[index].name.as_str(), &tensors[index]))
+        .collect();
     let has = |tensor: &Passthrough| {
-        find(target, &tensor.name)
+        others
+            .get(tensor.name.as_str())
             .is_some_and(|found| (tensor.dtype, &tensor.shape) == (found.dtype, &found.shape))
     };
-    if target.header().tensors.len() != plan.units.len() * 6 + plan.passthrough.len()
+    if target.units.len() != plan.units.len()
+        || others.len() != plan.passthrough.len()
         || !plan.passthrough.iter().all(has)
     {
         return None;
     }
-    plan.units
-        .iter()
-        .map(|unit| {
-            let tensors = unit_tensors(unit, &UNKNOWN).map(|expected| find(target, &expected.name));
-            let [
-                Some(bits),
-                Some(gaps),
-                Some(luts),
-                Some(positions),
-                Some(sign_mantissa),
-                Some(split),
-            ] = tensors
-            else {
-                return None;
-            };
-            let layout = UnitLayout {
-                weights: unit.weights,
-                bits: 0,
-                lut_rows: luts.bytes() / 256,
-                encoded_exponent_bytes: bits.bytes(),
-                chunks: bits.bytes().div_ceil(df11_codec::limits::CHUNK_BYTES),
-                gaps_bytes: gaps.bytes(),
-                position_entries: positions.bytes() / 4,
-            };
-            let fits = unit_tensors(unit, &layout)
-                .iter()
-                .zip([bits, gaps, luts, positions, sign_mantissa, split])
-                .all(|(a, b)| same_shape(a, b))
-                && layout.chunks > 0
-                && LUT_ROWS.contains(&layout.lut_rows)
-                && layout.gaps_bytes == layout.chunks * df11_codec::limits::GAP_BYTES_PER_CHUNK
-                && (layout.chunks..=layout.chunks + 1).contains(&layout.position_entries);
-            let at = |tensor: &TensorInfo| tensor.start;
-            let place = UnitPlace {
-                encoded_exponent: at(bits),
-                gaps: at(gaps),
-                luts: at(luts),
-                output_positions: at(positions),
-                sign_mantissa: at(sign_mantissa),
-                split_positions: at(split),
-            };
-            fits.then_some((place, layout))
-        })
-        .collect()
+    let mut found: HashMap<String, StoredUnit> = target
+        .units
+        .into_iter()
+        .map(|unit| (unit.name.clone(), unit))
+        .collect();
+    let units = plan.units.iter().map(|unit| {
+        let stored = found.remove(&unit.name)?;
+        let fits =
+            (stored.layout.weights, stored.members) == (unit.weights, unit.members.len() as u64);
+        fits.then_some(stored)
+    });
+    let units = units.collect::<Option<_>>()?;
+    Some((target.file, units))
 }
 
 fn find<'a>(file: &'a Source, name: &str) -> Option<&'a TensorInfo> {
@@ -125,14 +106,16 @@ fn find<'a>(file: &'a Source, name: &str) -> Option<&'a TensorInfo> {
         .find(|tensor| tensor.name == name)
 }
 
-fn same_shape(expected: &TensorEntry, found: &TensorInfo) -> bool {
-    (expected.dtype, &expected.shape) == (found.dtype, &found.shape)
-}
-
-fn same_passthrough(plan: &Plan, tensor: &Passthrough, target: &Source) -> Result<bool> {
-    let Some(found) = find(target, &tensor.name) else {
-        return Ok(false);
-    };
+/// Whether `found` in `target` has the bytes that the plan would give `tensor`.
+///
+/// # Errors
+/// Those of both files.
+pub fn same_passthrough(
+    plan: &Plan,
+    tensor: &Passthrough,
+    target: &Source,
+    found: &TensorInfo,
+) -> Result<bool> {
     let info = &plan.source.header().tensors[tensor.tensor];
     let (mut source, mut expected, mut have) = (Vec::new(), Vec::new(), Vec::new());
     let mut at = 0;
@@ -167,26 +150,29 @@ fn sample(
     plan: &Plan,
     progress: &Progress,
     index: usize,
-    place: UnitPlace,
-    layout: &UnitLayout,
+    stored: &StoredUnit,
     target: &Source,
 ) -> Result<()> {
-    let read = |buffer: &mut [u8], offset: u64| target.read(buffer, offset);
+    let (unit, layout) = (&plan.units[index], &stored.layout);
+    let bytes = UnitBytes {
+        read: &|buffer, offset| target.read(buffer, offset),
+        place: stored.place,
+        layout,
+        fault: &|message| wrong_bytes(plan, message).in_unit(&unit.name),
+    };
     let check = UnitCheck {
-        read: &read,
+        bytes,
         progress,
         plan,
-        unit: &plan.units[index],
-        place,
-        layout,
+        unit,
     };
-    let expected = split_positions(&plan.units[index]);
+    let expected = split_positions(unit);
     let mut found = vec![0; expected.len()];
-    target.read(&mut found, place.split_positions)?;
+    target.read(&mut found, stored.place.split_positions)?;
     if found != expected {
-        return Err(check.fault("its split_positions are wrong"));
+        return Err((bytes.fault)("its split_positions are wrong"));
     }
-    let tables = check.tables(None)?;
+    let tables = bytes.tables(plan.options.kernel, None)?;
     let spread = (1..=SAMPLES).map(|sample| sample * layout.chunks / (SAMPLES + 1));
     let mut chunks: Vec<_> = std::iter::once(0)
         .chain(spread)
@@ -195,7 +181,7 @@ fn sample(
     chunks.dedup();
     let (mut source, mut memory) = (SpanMemory::default(), RunMemory::default());
     for chunk in chunks {
-        let (from, to) = check.positions(chunk, chunk + 1, &mut Vec::new())?;
+        let (from, to) = bytes.positions(chunk, chunk + 1, &mut Vec::new())?;
         read_weights(plan, index, from, to - from, &mut source)?;
         let weights = (&source.bytes[..], from);
         check.run(&tables, (chunk, chunk + 1), weights, &mut memory)?;

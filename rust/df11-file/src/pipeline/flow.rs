@@ -14,7 +14,6 @@ use super::{
     span::Span,
     stopped,
     unit::{ActiveUnit, Spares},
-    unit_check::RunMemory,
     verify::Verification,
 };
 use crate::{
@@ -23,6 +22,7 @@ use crate::{
     output::Region,
     progress::Progress,
     report::UnitReport,
+    stored::unit_bytes::RunMemory,
 };
 
 /// A unit of which something is still to be done.

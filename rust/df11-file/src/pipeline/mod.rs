@@ -40,6 +40,11 @@ use crate::{
     report::{Report, Status},
     system,
 };
+pub use existing::same_passthrough;
+pub use reader::read_weights;
+pub use span::SpanMemory;
+pub use survey::locate;
+
 use crew::Crew;
 use flow::Flow;
 use ledger::Ledger;

@@ -4,7 +4,8 @@ use std::{mem, sync::Arc};
 
 use df11_codec::limits::CHUNK_BITS;
 
-use super::{encode::Front, span::Span, unit_check::CHUNKS_PER_RUN};
+use super::{encode::Front, span::Span};
+use crate::stored::unit_bytes::CHUNKS_PER_RUN;
 
 /// Kernel chunks that are written and not yet checked, and the weights to compare them with.
 pub struct Due {

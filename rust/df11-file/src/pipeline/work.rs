@@ -18,7 +18,7 @@ use super::{
     stopped,
     survey::{Survey, SurveyedUnit},
     unit::ActiveUnit,
-    unit_check::{UnitCheck, wrong_bytes},
+    unit_check::wrong_bytes,
 };
 use crate::{
     budget::{PIECE_WEIGHTS, SPANS},
@@ -28,6 +28,7 @@ use crate::{
     plan::Plan,
     progress::{Phase, Progress},
     report::{Report, UnitReport},
+    stored::unit_bytes::UnitBytes,
 };
 
 /// Bytes of a copied tensor that are written, read back and compared at a time.
@@ -218,16 +219,14 @@ impl<'a> Work<'a> {
         surveyed: &SurveyedUnit,
         place: UnitPlace,
     ) -> Result<DecodeTables> {
-        let read = |buffer: &mut [u8], offset: u64| self.file.read(buffer, offset);
-        let check = UnitCheck {
-            read: &read,
-            progress: self.progress,
-            plan: self.plan,
-            unit: &self.plan.units[index],
+        let unit = &self.plan.units[index];
+        let bytes = UnitBytes {
+            read: &|buffer, offset| self.file.read(buffer, offset),
             place,
             layout: surveyed.code.layout(),
+            fault: &|message| wrong_bytes(self.plan, message).in_unit(&unit.name),
         };
-        check.tables(self.flow.spares.tables())
+        bytes.tables(self.plan.options.kernel, self.flow.spares.tables())
     }
 
     /// Places everything, once all units of an official file are surveyed.

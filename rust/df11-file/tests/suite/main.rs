@@ -4,6 +4,7 @@
 #![allow(clippy::panic, clippy::unwrap_used)]
 
 mod budget_progress;
+mod checks;
 mod common;
 mod header_breaches;
 mod header_reference;

@@ -99,7 +99,7 @@ fn many_runs_at_once() {
     let world = World::of_unit(weights::realistic(1, 50));
     for _ in 0..60 {
         let jobs: Vec<_> = (0..4).map(|_| world.start(world.options())).collect();
-        let outcomes: Vec<_> = jobs.iter().map(df11_file::Job::result).collect();
+        let outcomes: Vec<_> = jobs.iter().map(|job| job.result()).collect();
         assert!(outcomes.iter().any(Result::is_ok), "{outcomes:?}");
         for error in outcomes.iter().filter_map(|outcome| outcome.as_ref().err()) {
             let expected = [

@@ -1,0 +1,46 @@
+//! `df11 verify`.
+
+use df11_file::{
+    Result,
+    check::{self, CheckReport},
+};
+
+use crate::{
+    args::Verify,
+    output::{self, bytes},
+    watch,
+};
+
+/// Checks a file.
+pub fn verify(command: &Verify, as_json: bool) -> Result<()> {
+    watch::signals()?;
+    let task = check::start(&command.file, command.options()?)?;
+    let report = watch::watch(&task, as_json, |now| format!("unit {}", now.units_done))?;
+    if as_json {
+        output::json(&report);
+    } else {
+        show(&report);
+    }
+    Ok(())
+}
+
+fn show(report: &CheckReport) {
+    output::line(&format!("{}: sound, level {}", report.file, report.level));
+    output::line(&format!(
+        "  {}, {} units, {} of {} kernel chunks decoded, {:.1} s",
+        bytes(report.bytes),
+        report.units,
+        report.chunks_decoded,
+        report.chunks,
+        report.seconds,
+    ));
+    for checked in &report.checked {
+        output::line(&format!("  checked: {checked}"));
+    }
+    for unseen in &report.unseen {
+        output::line(&format!("  not seen at this level: {unseen}"));
+    }
+    if let Some(seed) = report.seed {
+        output::line(&format!("  the same choice again: --seed {seed}"));
+    }
+}

@@ -1,0 +1,106 @@
+//! What a self-describing file says about itself, read back from its metadata. Believed only as far as it fits the file.
+
+use std::io::Read;
+
+use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
+use flate2::read::ZlibDecoder;
+use serde::Deserialize;
+
+use super::units::fault;
+use crate::{
+    error::Result,
+    header::{Header, MAX_HEADER_BYTES, parse},
+    output::manifest::{FORMAT, Stamp},
+};
+
+/// The description.
+#[derive(Clone, Debug)]
+pub struct Description {
+    /// State of the source, and the options of the run that made the file.
+    pub stamp: Stamp,
+    /// The source's header.
+    pub header: Header,
+    /// Which source tensors went where.
+    pub names: NameMap,
+    /// xxh3 of each tensor of the file, in the order of their data.
+    pub tensors: Vec<Option<u64>>,
+    /// xxh3 of each tensor of the source, in its header's order; none where it was not read.
+    pub source: Vec<Option<u64>>,
+}
+
+/// The name map.
+#[derive(Clone, Debug, Deserialize)]
+pub struct NameMap {
+    /// Units with their members in the order in which these are concatenated, each by its name in the model and in the source.
+    pub units: Vec<(String, Vec<(String, String)>)>,
+}
+
+#[derive(Deserialize)]
+struct Hashes {
+    tensors: String,
+    source: String,
+}
+
+impl Description {
+    /// The description in a header; none where it is not a self-describing file.
+    ///
+    /// # Errors
+    /// `E_STRUCTURE` where it cannot be read.
+    pub fn read(header: &Header) -> Result<Option<Self>> {
+        if header.meta("df11.format") != Some(FORMAT) {
+            return Ok(None);
+        }
+        let value = |key: &str| {
+            let found = header.meta(&format!("df11.{key}"));
+            found.ok_or_else(|| fault(&format!("its metadata lacks df11.{key}")))
+        };
+        let unreadable = |key: &str| fault(&format!("its metadata df11.{key} cannot be read"));
+        let packed = |key: &str, limit: u64| {
+            value(key).and_then(|text| unpack(text, limit).ok_or_else(|| unreadable(key)))
+        };
+        let names = packed("names", MAX_HEADER_BYTES)?;
+        let stamp: Stamp =
+            serde_json::from_str(value("stamp")?).map_err(|_| unreadable("stamp"))?;
+        let text = packed("source_header", MAX_HEADER_BYTES)?;
+        let data_bytes = stamp.source.bytes.saturating_sub(8 + text.len() as u64);
+        let source_header = parse(&text, data_bytes).map_err(|_| unreadable("source_header"))?;
+        let hashes: Hashes =
+            serde_json::from_str(value("xxh3")?).map_err(|_| unreadable("xxh3"))?;
+        let source = hex(&hashes.source).ok_or_else(|| unreadable("xxh3"))?;
+        if source.len() != source_header.tensors.len() {
+            return Err(fault(
+                "its metadata has not one hash for each tensor of the source",
+            ));
+        }
+        Ok(Some(Self {
+            stamp,
+            header: source_header,
+            names: serde_json::from_slice(&names).map_err(|_| unreadable("names"))?,
+            tensors: hex(&hashes.tensors).ok_or_else(|| unreadable("xxh3"))?,
+            source,
+        }))
+    }
+}
+
+/// What was packed, where it is at most `limit` bytes.
+fn unpack(text: &str, limit: u64) -> Option<Vec<u8>> {
+    let packed = BASE64.decode(text).ok()?;
+    let mut bytes = Vec::new();
+    let read = ZlibDecoder::new(packed.as_slice())
+        .take(limit + 1)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    (read as u64 <= limit).then_some(bytes)
+}
+
+/// Hashes of 16 hexadecimal digits each; dots stand for none.
+fn hex(text: &str) -> Option<Vec<Option<u64>>> {
+    let digits = text.as_bytes().chunks(16);
+    digits
+        .map(|digits| match std::str::from_utf8(digits).ok()? {
+            "................" => Some(None),
+            digits if digits.len() == 16 => u64::from_str_radix(digits, 16).ok().map(Some),
+            _ => None,
+        })
+        .collect()
+}

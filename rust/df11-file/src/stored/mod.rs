@@ -1,0 +1,62 @@
+//! A DF11 file as it lies on disk, whoever wrote it: its units, its other tensors, and what it says about itself.
+
+pub mod description;
+pub mod unit_bytes;
+pub mod units;
+
+use std::{collections::HashSet, path::Path};
+
+use crate::{
+    error::{Code, Error, Result},
+    source::Source,
+};
+use description::Description;
+use units::StoredUnit;
+
+/// An open DF11 file.
+#[derive(Debug)]
+pub struct Stored {
+    /// The file.
+    pub file: Source,
+    /// Its units, in the order of their names.
+    pub units: Vec<StoredUnit>,
+    /// Its other tensors: indices in the header.
+    pub others: Vec<usize>,
+    /// What it says about itself; none where it is not a self-describing file.
+    pub description: Option<Description>,
+}
+
+impl Stored {
+    /// Opens `path`, and checks by the header that it is a DF11 file whose sizes fit together.
+    ///
+    /// # Errors
+    /// What the file is instead; `E_STRUCTURE` for each unit that cannot be right.
+    pub fn open(path: &Path) -> Result<Self> {
+        let file = Source::open(path)?;
+        let (units, faults) = units::find(file.header());
+        if let Some(mut error) = Error::collect(faults) {
+            error.also = error
+                .also
+                .into_iter()
+                .map(|other| other.at_path(path))
+                .collect();
+            return Err(error.at_path(path));
+        }
+        if units.is_empty() {
+            return Err(Error::new(Code::NotDf11, "the file holds no DF11 unit")
+                .hint("Choose a file that was compressed, usually called NAME-DF11.safetensors.")
+                .at_path(path));
+        }
+        let taken: HashSet<usize> = units.iter().flat_map(|unit| unit.tensors).collect();
+        let others = (0..file.header().tensors.len())
+            .filter(|index| !taken.contains(index))
+            .collect();
+        let description = Description::read(file.header()).map_err(|error| error.at_path(path))?;
+        Ok(Self {
+            file,
+            units,
+            others,
+            description,
+        })
+    }
+}
