@@ -10,6 +10,9 @@ macro_rules! codes {
         pub enum Code { $($(#[$doc])* $name,)+ }
 
         impl Code {
+            /// All codes.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)+];
+
             /// The code as users see it.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$name => $text,)+ }
