@@ -18,6 +18,7 @@ ALLOWED = {
         "crossbeam-channel",
         "flate2",
         "fs4",
+        "memmap2",
         "regex",
         "safetensors",
         "same-file",

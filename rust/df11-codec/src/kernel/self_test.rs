@@ -1,4 +1,4 @@
-//! A short comparison of a kernel with the reference, on weights that take every path: a few milliseconds.
+//! A short comparison of a kernel with the reference, on weights that take every path: some ten milliseconds.
 
 use super::{Kernel, Stages};
 use crate::{
@@ -93,7 +93,7 @@ fn checks_alike(stages: &Stages, weights: &[u8], code: &UnitCode) -> bool {
         return false;
     }
     for slice in 0..4 {
-        for part in 1..8 {
+        for part in [1, 4, 7] {
             let mut changed = piece.clone();
             let bytes = match slice {
                 0 => &mut changed.encoded_exponent.bytes,

@@ -255,7 +255,7 @@ impl<'a> Work<'a> {
         memory.first = range.0;
         let weights = if let Some(against) = self.against {
             against.read(unit, range, &mut memory.source)?;
-            &memory.source.bytes
+            &memory.source.bytes[..]
         } else {
             memory.weights.resize((range.1 - range.0) as usize * 2, 0);
             let (chunks, _) = memory.run.run(run.start, &unit.layout);
@@ -263,7 +263,7 @@ impl<'a> Work<'a> {
                 .tables
                 .decode_chunks(&chunks, &mut memory.weights)
                 .map_err(|mismatch| (bytes.fault)(&sentence(&mismatch)))?;
-            &memory.weights
+            &memory.weights[..]
         };
         let (chunks, check) = memory.run.run(run.start, &unit.layout);
         let checked = chosen.tables.check_chunks_with(&chunks, weights, check);

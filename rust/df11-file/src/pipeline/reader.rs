@@ -6,6 +6,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::{
     fetch::{Fetcher, Run, Totals},
+    no_memory,
     schedule::Load,
     span::{Span, SpanMemory},
 };
@@ -96,7 +97,8 @@ impl<'a> Reader<'a> {
                 let copied = &plan.passthrough[tensor];
                 let info = &plan.source.header().tensors[copied.tensor];
                 let bits = info.dtype.bitsize() as u64;
-                bytes.resize((elements * copied.dtype.bitsize() as u64 / 8) as usize, 0);
+                let length = (elements * copied.dtype.bitsize() as u64 / 8) as usize;
+                bytes.resize(length).map_err(|error| no_memory(&error))?;
                 let part = Part {
                     tensor: copied.tensor,
                     offset: info.start + first * bits / 8,
@@ -111,7 +113,9 @@ impl<'a> Reader<'a> {
                 weights,
                 first_pass,
             } => {
-                bytes.resize(weights as usize * 2, 0);
+                bytes
+                    .resize(weights as usize * 2)
+                    .map_err(|error| no_memory(&error))?;
                 if first_pass {
                     let pieces = weights.div_ceil(PIECE_WEIGHTS) as usize;
                     counts.resize(pieces, ExponentHistogram::default());

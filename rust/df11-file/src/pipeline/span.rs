@@ -1,9 +1,13 @@
 //! The part of a unit, or of a passthrough tensor, that is in memory at a time.
 
-use std::mem;
+use std::{
+    io, mem,
+    ops::{Deref, DerefMut},
+};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use df11_codec::ExponentHistogram;
+use memmap2::MmapMut;
 
 use crate::{
     budget::{PIECE_WEIGHTS, SPANS},
@@ -15,9 +19,68 @@ use crate::{
 #[derive(Default)]
 pub struct SpanMemory {
     /// BF16 weights of a unit, or the bytes of a passthrough tensor as the result holds them.
-    pub bytes: Vec<u8>,
+    pub bytes: Block,
     /// Exponent counts of each [`PIECE_WEIGHTS`] weights; none where they were not counted.
     pub counts: Vec<ExponentHistogram>,
+}
+
+/// Bytes in a block of memory that never grows.
+#[derive(Default)]
+pub struct Block {
+    memory: Option<MmapMut>,
+    length: usize,
+}
+
+impl Block {
+    /// Room for so many bytes. The system gives it in large pages where it has any: the first touch of small ones takes longer than
+    /// reading what is put there.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub fn with_room(bytes: usize) -> io::Result<Self> {
+        let memory = MmapMut::map_anon(bytes.max(1))?;
+        #[cfg(target_os = "linux")]
+        let _ = memory.advise(memmap2::Advice::HugePage);
+        Ok(Self {
+            memory: Some(memory),
+            length: 0,
+        })
+    }
+
+    /// Holds so many bytes from now on, whatever they are.
+    ///
+    /// # Errors
+    /// Those of the system, where there was less room.
+    pub fn resize(&mut self, bytes: usize) -> io::Result<()> {
+        if self
+            .memory
+            .as_ref()
+            .is_none_or(|memory| memory.len() < bytes)
+        {
+            *self = Self::with_room(bytes)?;
+        }
+        self.length = bytes;
+        Ok(())
+    }
+}
+
+impl Deref for Block {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        self.memory
+            .as_ref()
+            .map_or(&[], |memory| &memory[..self.length])
+    }
+}
+
+impl DerefMut for Block {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match &mut self.memory {
+            Some(memory) => &mut memory[..self.length],
+            None => &mut [],
+        }
+    }
 }
 
 /// A filled span. Tasks share it; when the last is done with it, its memory goes back to the reader.
@@ -67,14 +130,13 @@ impl Drop for Span {
 pub fn all_memory(longest: usize) -> Result<(Sender<SpanMemory>, Receiver<SpanMemory>)> {
     let (home, free) = bounded(SPANS);
     for _ in 0..SPANS {
-        let mut memory = SpanMemory::default();
         let pieces = longest.div_ceil(PIECE_WEIGHTS as usize * 2);
-        memory
-            .bytes
-            .try_reserve_exact(longest)
-            .and_then(|()| memory.counts.try_reserve_exact(pieces))
+        let mut counts = Vec::new();
+        counts
+            .try_reserve_exact(pieces)
             .map_err(|error| no_memory(&error))?;
-        let _ = home.send(memory);
+        let bytes = Block::with_room(longest).map_err(|error| no_memory(&error))?;
+        let _ = home.send(SpanMemory { bytes, counts });
     }
     Ok((home, free))
 }
