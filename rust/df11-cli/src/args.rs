@@ -8,6 +8,7 @@ use df11_file::{
     architectures::Choice,
     check::{CheckOptions, Level},
     options::{self, Cast, HeaderMode, IfExists, Io, kernel},
+    restore::RestoreOptions,
 };
 
 /// Turns BF16 checkpoints into DFloat11 files: lossless, about 30 % smaller, decoded on the GPU by existing loaders.
@@ -29,6 +30,8 @@ pub enum Command {
     Compress(Compress),
     /// Check a DF11 file, whoever wrote it.
     Verify(Verify),
+    /// Make the original file again from a DF11 file, byte for byte.
+    Restore(Restore),
     /// List the known architectures, or check architecture files.
     Architectures(Architectures),
 }
@@ -129,6 +132,24 @@ pub struct Verify {
 }
 
 #[derive(clap::Args)]
+pub struct Restore {
+    /// The DF11 file.
+    pub file: PathBuf,
+    /// The file to write [default: the original's name, beside the DF11 file]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// What to do where the file exists. `skip` skips what already is the original and refuses anything else.
+    #[arg(long, default_value = IfExists::NAMES[0], value_parser = PossibleValuesParser::new(IfExists::NAMES))]
+    pub if_exists: String,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// The implementation of the hot loops; for tests and fault reports.
+    #[arg(long, env = "DF11_KERNEL", hide = true)]
+    pub kernel: Option<String>,
+}
+
+#[derive(clap::Args)]
 pub struct Architectures {
     /// Only check the files. Every fault of every file is named.
     #[arg(long)]
@@ -175,6 +196,17 @@ impl Verify {
             definitions: self.definitions.folders.clone(),
             samples: self.samples,
             seed: self.seed,
+            threads: self.threads,
+            kernel: kernel(self.kernel.as_deref())?,
+        })
+    }
+}
+
+impl Restore {
+    /// All options.
+    pub fn options(&self) -> Result<RestoreOptions> {
+        Ok(RestoreOptions {
+            if_exists: self.if_exists.parse()?,
             threads: self.threads,
             kernel: kernel(self.kernel.as_deref())?,
         })

@@ -6,6 +6,7 @@ mod exit;
 mod listing;
 mod output;
 mod progress;
+mod restore;
 mod verify;
 mod watch;
 
@@ -34,6 +35,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Inspect(command) => listing::inspect(&command, json),
         Command::Compress(command) => compress::compress(&command, json),
         Command::Verify(command) => verify::verify(&command, json),
+        Command::Restore(command) => restore::restore(&command, json),
         Command::Architectures(command) => listing::architectures(&command, json),
     };
     match outcome {
