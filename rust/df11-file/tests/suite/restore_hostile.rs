@@ -220,7 +220,7 @@ fn tensors_that_no_part_names() {
 fn other_metadata_that_does_not_fit() {
     let world = world();
     let sound = Forged::read(&world.target());
-    let changes: [(&str, ForgedChange, Code); 13] = [
+    let changes: [(&str, ForgedChange, Code); 14] = [
         ("no stamp", |file| file.remove("stamp"), Code::Structure),
         ("no names", |file| file.remove("names"), Code::Structure),
         ("no hashes", |file| file.remove("xxh3"), Code::Structure),
@@ -242,6 +242,14 @@ fn other_metadata_that_does_not_fit() {
         (
             "more kept",
             |file| file.pack("dropped", &[0; 6]),
+            Code::Structure,
+        ),
+        (
+            "a copied tensor kept too",
+            |file| {
+                file.names(|names| names["dropped"].as_array_mut().unwrap().push("norm".into()));
+                file.pack("dropped", &[7, 8, 9, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+            },
             Code::Structure,
         ),
         (

@@ -212,6 +212,8 @@ fn a_stop_leaves_nothing() {
         task.cancel();
         let error = task.result().unwrap_err();
         assert_eq!(error.code, Code::Cancelled, "{error}");
+        let end = task.snapshot();
+        assert!(end.bytes_in < end.bytes_total, "it did all its work first");
         assert_eq!(fs::read(world.source()).unwrap(), b"old");
         assert_eq!(
             world.files(),
