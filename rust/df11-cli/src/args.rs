@@ -9,6 +9,7 @@ use df11_file::{
     bench::Request,
     check::{CheckOptions, Level},
     options::{self, Cast, HeaderMode, IfExists, Io, kernel},
+    restore::RestoreOptions,
 };
 
 /// Turns BF16 checkpoints into DFloat11 files: lossless, about 30 % smaller, decoded on the GPU by existing loaders.
@@ -30,6 +31,8 @@ pub enum Command {
     Compress(Compress),
     /// Check a DF11 file, whoever wrote it.
     Verify(Verify),
+    /// Make the original file again from a DF11 file, byte for byte.
+    Restore(Restore),
     /// Measure this machine and a disk for some seconds, and estimate how long compressing a model takes.
     Bench(Bench),
     /// List the known architectures, or check architecture files.
@@ -152,6 +155,24 @@ pub struct Bench {
 }
 
 #[derive(clap::Args)]
+pub struct Restore {
+    /// The DF11 file.
+    pub file: PathBuf,
+    /// The file to write [default: the original's name, beside the DF11 file]
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// What to do where the file exists. `skip` skips what already is the original and refuses anything else.
+    #[arg(long, default_value = IfExists::NAMES[0], value_parser = PossibleValuesParser::new(IfExists::NAMES))]
+    pub if_exists: String,
+    /// Threads [default: all cores]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// The implementation of the hot loops; for tests and fault reports.
+    #[arg(long, env = "DF11_KERNEL", hide = true)]
+    pub kernel: Option<String>,
+}
+
+#[derive(clap::Args)]
 pub struct Architectures {
     /// Only check the files. Every fault of every file is named.
     #[arg(long)]
@@ -216,6 +237,17 @@ impl Bench {
                 ..self.recognition.options()?
             },
             quick: self.quick,
+        })
+    }
+}
+
+impl Restore {
+    /// All options.
+    pub fn options(&self) -> Result<RestoreOptions> {
+        Ok(RestoreOptions {
+            if_exists: self.if_exists.parse()?,
+            threads: self.threads,
+            kernel: kernel(self.kernel.as_deref())?,
         })
     }
 }

@@ -7,6 +7,7 @@ mod exit;
 mod listing;
 mod output;
 mod progress;
+mod restore;
 mod signals;
 mod verify;
 mod watch;
@@ -36,6 +37,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Inspect(command) => listing::inspect(&command, json),
         Command::Compress(command) => compress::compress(&command, json),
         Command::Verify(command) => verify::verify(&command, json),
+        Command::Restore(command) => restore::restore(&command, json),
         Command::Bench(command) => bench::bench(&command, json),
         Command::Architectures(command) => listing::architectures(&command, json),
     };

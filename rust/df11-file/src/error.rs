@@ -64,6 +64,8 @@ codes! {
     NotDf11 = "E_NOT_DF11", Refused;
     /// The tensors of a DF11 file do not fit together.
     Structure = "E_STRUCTURE", Mismatch;
+    /// A DF11 file does not hold all that its source was.
+    NotRestorable = "E_NOT_RESTORABLE", Refused;
     /// The file holds quantised weights.
     Quantized = "E_QUANTIZED", Refused;
     /// No architecture matches the tensor names.

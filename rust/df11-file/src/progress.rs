@@ -17,6 +17,8 @@ pub enum Phase {
     Reading,
     /// Encoding, writing, verifying.
     Compressing,
+    /// Decoding and writing.
+    Restoring,
     /// Writing the header, flushing, renaming.
     Finishing,
     /// Ended.
@@ -24,10 +26,11 @@ pub enum Phase {
 }
 
 impl Phase {
-    const ALL: [Self; 5] = [
+    const ALL: [Self; 6] = [
         Self::Checking,
         Self::Reading,
         Self::Compressing,
+        Self::Restoring,
         Self::Finishing,
         Self::Done,
     ];
@@ -38,6 +41,7 @@ impl Phase {
             Self::Checking => "checking",
             Self::Reading => "reading",
             Self::Compressing => "compressing",
+            Self::Restoring => "restoring",
             Self::Finishing => "finishing",
             Self::Done => "done",
         }

@@ -3,7 +3,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    thread,
+    thread::{self, Scope, ScopedJoinHandle},
     time::Duration,
 };
 
@@ -67,9 +67,7 @@ impl<R: Clone + Send + 'static> Task<R> {
         let spawned = thread::Builder::new()
             .name("df11-job".to_owned())
             .spawn(run);
-        spawned.map_err(|error| {
-            Error::new(Code::NoMemory, format!("no thread can be started: {error}"))
-        })?;
+        spawned.map_err(|error| no_thread(&error))?;
         Ok(task)
     }
 
@@ -119,4 +117,33 @@ impl<R> Drop for Task<R> {
     fn drop(&mut self) {
         self.shared.progress.cancel();
     }
+}
+
+/// Starts a thread that ends with `scope`.
+///
+/// # Errors
+/// `E_NO_MEMORY` where no thread can be started.
+pub fn spawn_scoped<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    low_priority: bool,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> Result<ScopedJoinHandle<'scope, T>> {
+    let run = move || {
+        if low_priority {
+            system::lower_thread_priority();
+        }
+        work()
+    };
+    let spawned = thread::Builder::new()
+        .name(name.to_owned())
+        .spawn_scoped(scope, run);
+    spawned.map_err(|error| no_thread(&error))
+}
+
+fn no_thread(error: &std::io::Error) -> Error {
+    Error::new(
+        Code::NoMemory,
+        format!("threads cannot be started: {error}"),
+    )
 }

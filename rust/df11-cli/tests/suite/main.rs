@@ -8,4 +8,5 @@ mod common;
 mod exit_codes;
 mod killed;
 mod output;
+mod restore;
 mod sizes;

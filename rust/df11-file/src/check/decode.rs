@@ -8,15 +8,17 @@ use std::{
 
 use df11_codec::{DecodeTables, MismatchKind};
 use safetensors::Dtype;
-use xxhash_rust::xxh3::Xxh3;
 
-use super::{Against, CheckOptions, Level, ordered::in_order, structure};
+use super::{Against, CheckOptions, Level};
 use crate::{
     error::{Code, Error, Result},
+    ordered::in_order,
     pipeline::SpanMemory,
     progress::Progress,
     stored::{
         Stored,
+        hashes::TensorHashes,
+        structure,
         unit_bytes::{CHUNKS_PER_RUN, RunMemory, UnitBytes, sentence},
         units::{StoredUnit, fault},
     },
@@ -54,9 +56,8 @@ pub struct Work<'a> {
 #[derive(Default)]
 struct Memory {
     run: RunMemory,
-    /// The decoded weights, and the first of them.
+    /// The decoded weights.
     weights: Vec<u8>,
-    first: u64,
     source: SpanMemory,
 }
 
@@ -213,7 +214,9 @@ impl<'a> Work<'a> {
                 )
             },
             |_, memory| match &mut hashes {
-                Some(hashes) => hashes.add(&memory.weights, unit),
+                Some(hashes) => hashes
+                    .add(&memory.weights)
+                    .map_err(|error| error.in_unit(&unit.name)),
                 None => Ok(()),
             },
         )?;
@@ -227,18 +230,14 @@ impl<'a> Work<'a> {
 
     /// The hashes of a unit's tensors in the source. None where the file does not tell them: it is not self-describing, or its source was
     /// rounded.
-    fn source_hashes(&self, unit: &StoredUnit, members: &[u64]) -> Option<SourceHashes<'a>> {
+    fn source_hashes(&self, unit: &StoredUnit, members: &[u64]) -> Option<TensorHashes<'a>> {
         let units = &self.stored.description.as_ref()?.names.units;
         let (_, names) = units.iter().find(|(name, _)| *name == unit.name)?;
         let members = names.iter().zip(members).map(|((_, name), &weights)| {
             let (dtype, hash) = *self.source.get(name.as_str())?;
-            (dtype == Dtype::BF16).then_some((name.as_str(), weights, hash))
+            (dtype == Dtype::BF16).then_some((name.as_str(), weights * 2, hash))
         });
-        Some(SourceHashes {
-            members: members.collect::<Option<_>>()?,
-            at: 0,
-            hasher: Xxh3::new(),
-        })
+        Some(TensorHashes::new(members.collect::<Option<_>>()?))
     }
 
     fn run(
@@ -250,67 +249,26 @@ impl<'a> Work<'a> {
         memory: &mut Memory,
     ) -> Result<()> {
         self.progress.check_cancelled()?;
-        let range = bytes.codes((run.start, run.end), &mut memory.run)?;
-        bytes.sign_mantissa(range, &mut memory.run)?;
-        memory.first = range.0;
-        let weights = if let Some(against) = self.against {
-            against.read(unit, range, &mut memory.source)?;
-            &memory.source.bytes[..]
-        } else {
-            memory.weights.resize((range.1 - range.0) as usize * 2, 0);
-            let (chunks, _) = memory.run.run(run.start, &unit.layout);
-            chosen
-                .tables
-                .decode_chunks(&chunks, &mut memory.weights)
-                .map_err(|mismatch| (bytes.fault)(&sentence(&mismatch)))?;
-            &memory.weights[..]
+        let (tables, chunks) = (&chosen.tables, (run.start, run.end));
+        let range = match self.against {
+            None => bytes.decode(tables, chunks, &mut memory.run, &mut memory.weights)?,
+            Some(against) => {
+                let range = bytes.codes(chunks, &mut memory.run)?;
+                bytes.sign_mantissa(range, &mut memory.run)?;
+                against.read(unit, range, &mut memory.source)?;
+                let (found, check) = memory.run.run(run.start, &unit.layout);
+                let checked = tables.check_chunks_with(&found, &memory.source.bytes, check);
+                checked.map_err(|mismatch| {
+                    let error = (bytes.fault)(&sentence(&mismatch));
+                    match mismatch.kind {
+                        MismatchKind::Weight { .. } => against.locate(unit, mismatch.index, error),
+                        _ => error,
+                    }
+                })?;
+                range
+            }
         };
-        let (chunks, check) = memory.run.run(run.start, &unit.layout);
-        let checked = chosen.tables.check_chunks_with(&chunks, weights, check);
-        checked.map_err(|mismatch| {
-            let error = (bytes.fault)(&sentence(&mismatch));
-            match (mismatch.kind, self.against) {
-                (MismatchKind::Weight { .. }, Some(against)) => {
-                    against.locate(unit, mismatch.index, error)
-                }
-                _ => error,
-            }
-        })?;
         self.progress.add_stage((range.1 - range.0) * 2);
-        Ok(())
-    }
-}
-
-/// The hashes of a unit's source tensors, by its weights in order.
-struct SourceHashes<'a> {
-    /// Name, weights to come, hash to be.
-    members: Vec<(&'a str, u64, Option<u64>)>,
-    at: usize,
-    hasher: Xxh3,
-}
-
-impl SourceHashes<'_> {
-    /// Takes the next weights.
-    fn add(&mut self, weights: &[u8], unit: &StoredUnit) -> Result<()> {
-        let mut rest = weights;
-        while let Some((name, left, expected)) = self.members.get_mut(self.at) {
-            let (part, more) = rest.split_at(rest.len().min(*left as usize * 2));
-            self.hasher.update(part);
-            *left -= part.len() as u64 / 2;
-            rest = more;
-            if *left > 0 {
-                break;
-            }
-            if Some(self.hasher.digest()) != *expected {
-                let message = "it decodes to other weights than the source had, by the hash that the file carries";
-                return Err(Error::new(Code::Verify, message)
-                    .in_unit(&unit.name)
-                    .in_tensor(name)
-                    .hint("The file is damaged: make it again, or get a sound copy."));
-            }
-            self.hasher.reset();
-            self.at += 1;
-        }
         Ok(())
     }
 }

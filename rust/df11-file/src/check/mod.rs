@@ -5,10 +5,7 @@
 
 mod against;
 mod decode;
-mod hash;
-mod ordered;
 mod report;
-mod structure;
 
 use std::{
     path::{Path, PathBuf},
@@ -20,7 +17,7 @@ use df11_codec::Kernel;
 use crate::{
     error::{Code, Error, Result},
     progress::{Phase, Progress},
-    stored::Stored,
+    stored::{Stored, hashes},
     task::Task,
 };
 use against::Against;
@@ -94,7 +91,7 @@ fn check(
     progress: &Progress,
 ) -> Result<CheckReport> {
     let started = Instant::now();
-    let hashes = options.level >= Level::Hash && stored.description.is_some();
+    let hashed = options.level >= Level::Hash && stored.description.is_some();
     let mut work = decode::Work::new(stored, against, options, progress);
     progress.set_phase(Phase::Reading);
     let runs: Vec<_> = stored
@@ -103,7 +100,7 @@ fn check(
         .map(|unit| work.chosen(unit))
         .collect::<Result<_>>()?;
     let decoded: u64 = runs.iter().map(|unit| unit.weights * 2).sum();
-    let hash_bytes = if hashes {
+    let hash_bytes = if hashed {
         stored.file.header().data_bytes
     } else {
         0
@@ -112,8 +109,9 @@ fn check(
         decoded + hash_bytes + against.map_or(0, Against::passthrough_bytes),
         1,
     );
-    if hashes {
-        hash::check(stored, work.threads, progress)?;
+    if hashed {
+        let tensors = hashes::in_file_order(stored)?;
+        hashes::check(&stored.file, &tensors, work.threads, progress)?;
     }
     if let Some(against) = against {
         against.passthrough(stored, progress)?;
@@ -129,7 +127,7 @@ fn check(
         stored,
         options,
         &work,
-        hashes,
+        hashed,
         started.elapsed(),
     ))
 }

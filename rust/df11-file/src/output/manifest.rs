@@ -17,7 +17,7 @@ pub const FORMAT: &str = "df11-self-describing/1";
 /// What our keys begin with.
 pub const KEY_PREFIX: &str = "df11.";
 /// Dropped tensors are kept in the metadata where all of them together have at most so many bytes.
-const MAX_KEPT_DROPPED: u64 = 64 * 1024;
+pub const MAX_KEPT_DROPPED: u64 = 64 * 1024;
 /// Above this header size ComfyUI's metadata view stays empty, so the source's own entries, which its header holds too, are left out.
 const MAX_HEADER: u64 = 1 << 20;
 /// Stands for a hash that is not known.

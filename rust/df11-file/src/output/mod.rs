@@ -1,6 +1,7 @@
 //! The file being written: its partial form, where each tensor lies in it, and what it says about itself.
 
 mod file_map;
+pub mod flush;
 pub mod manifest;
 mod partial;
 mod stream;

@@ -92,6 +92,26 @@ impl PartialFile {
         Ok((partial, left))
     }
 
+    /// Refuses where the disk would not hold `needed` bytes. To be asked before the first write, and when an old partial file has gone.
+    ///
+    /// # Errors
+    /// `E_NO_SPACE`.
+    pub fn check_space(&self, needed: u64) -> Result<()> {
+        match system::free_space(&folder_of(&self.target)) {
+            Some(free) if free < needed => {
+                let message = format!(
+                    "the result needs about {} MB, the disk has {} MB left",
+                    needed / 1_000_000,
+                    free / 1_000_000
+                );
+                Err(Error::new(Code::NoSpace, message)
+                    .hint("Free some space or choose another folder.")
+                    .at_path(&self.target))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Writes `bytes` at `offset`.
     ///
     /// # Errors

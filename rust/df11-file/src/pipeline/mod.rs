@@ -5,7 +5,6 @@ mod encode;
 mod existing;
 mod fetch;
 mod flow;
-mod flush;
 mod io_choice;
 mod ledger;
 mod overfill;
@@ -18,11 +17,7 @@ mod unit_check;
 mod verify;
 mod work;
 
-use std::{
-    io,
-    thread::{self, Scope, ScopedJoinHandle},
-    time::Instant,
-};
+use std::{thread, time::Instant};
 
 use crossbeam_channel::bounded;
 
@@ -32,13 +27,14 @@ use crate::{
     header::check_with_reference,
     options::{HeaderMode, IfExists, Verify},
     output::{
-        FileMap, PartialFile,
+        FileMap, PartialFile, flush,
         manifest::{Hashes, Manifest},
     },
-    plan::{Plan, folder_of, target_exists},
+    plan::{Plan, target_exists},
     progress::{Phase, Progress},
     report::{Report, Status},
     system,
+    task::spawn_scoped,
 };
 pub use existing::same_passthrough;
 pub use reader::read_weights;
@@ -74,7 +70,7 @@ pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
     }
     let (file, left) = PartialFile::create(&plan.target)?;
     // Not before: an old partial file may take the space.
-    check_space(plan, plan.predicted_bytes())?;
+    file.check_space(plan.predicted_bytes())?;
     let mut report = Report::new(plan, &budget, Status::Done);
     if left {
         report
@@ -137,15 +133,15 @@ fn write(
     let (map, hashes, read) = thread::scope(|scope| {
         let low_priority = plan.options.low_priority;
         let ended = || stopped();
-        let reading = spawn(scope, "df11-read", low_priority, move || {
+        let reading = spawn_scoped(scope, "df11-read", low_priority, move || {
             reader.run(&loads, &home, &free, &filled)
         })?;
-        let flushing = spawn(scope, "df11-flush", false, move || {
+        let flushing = spawn_scoped(scope, "df11-flush", false, move || {
             flush::flush_on_request(file, &flush_requests)
         })?;
         for _ in 0..budget.threads {
             let (crew, tasks, tell) = (&crew, tasks.clone(), tell.clone());
-            spawn(scope, "df11-work", low_priority, move || {
+            spawn_scoped(scope, "df11-work", low_priority, move || {
                 crew.work(&tasks, &tell);
             })?;
         }
@@ -207,31 +203,6 @@ fn write_header(
     file.write(&header, 0)
 }
 
-/// Starts a thread of the job.
-fn spawn<'scope, T: Send + 'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    name: &str,
-    low_priority: bool,
-    work: impl FnOnce() -> T + Send + 'scope,
-) -> Result<ScopedJoinHandle<'scope, T>> {
-    let run = move || {
-        if low_priority {
-            system::lower_thread_priority();
-        }
-        work()
-    };
-    let failed = |error: io::Error| {
-        Error::new(
-            Code::NoMemory,
-            format!("threads cannot be started: {error}"),
-        )
-    };
-    thread::Builder::new()
-        .name(name.to_owned())
-        .spawn_scoped(scope, run)
-        .map_err(failed)
-}
-
 /// The error for a thread that has ended in a way that it never should.
 fn stopped() -> Error {
     Error::new(Code::Internal, "a thread of the job stopped")
@@ -240,21 +211,4 @@ fn stopped() -> Error {
 fn no_memory(error: &dyn std::error::Error) -> Error {
     let message = format!("the system does not give the memory of the budget: {error}");
     Error::new(Code::NoMemory, message).hint("Close other programs, or allow less memory.")
-}
-
-/// Refuses before the first write where the disk would not hold `needed` bytes.
-fn check_space(plan: &Plan, needed: u64) -> Result<()> {
-    match system::free_space(&folder_of(&plan.target)) {
-        Some(free) if free < needed => {
-            let message = format!(
-                "the result needs about {} MB, the disk has {} MB left",
-                needed / 1_000_000,
-                free / 1_000_000
-            );
-            Err(Error::new(Code::NoSpace, message)
-                .hint("Free some space or choose another folder.")
-                .at_path(&plan.target))
-        }
-        _ => Ok(()),
-    }
 }

@@ -7,10 +7,8 @@ use df11_codec::{DecodeTables, limits::MAX_WEIGHTS_PER_CHUNK};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{
-    check_space,
     encode::{UnitWriter, write_tables},
     flow::Flow,
-    flush::FlushRequests,
     overfill::OverfillProbe,
     reader::read_weights,
     schedule::Step,
@@ -24,7 +22,10 @@ use crate::{
     budget::{PIECE_WEIGHTS, SPANS},
     error::{Code, Error, Result},
     options::{HeaderMode, Verify},
-    output::{FileMap, PartialFile, Region, UnitPlace, manifest::Manifest, split_positions},
+    output::{
+        FileMap, PartialFile, Region, UnitPlace, flush::FlushRequests, manifest::Manifest,
+        split_positions,
+    },
     plan::Plan,
     progress::{Phase, Progress},
     report::{Report, UnitReport},
@@ -241,7 +242,7 @@ impl<'a> Work<'a> {
             .map(|surveyed| *surveyed.code.layout())
             .collect();
         let map = FileMap::official(self.plan, &layouts);
-        check_space(self.plan, map.file_bytes())?;
+        self.file.check_space(map.file_bytes())?;
         self.map = Some(map);
         Ok(())
     }

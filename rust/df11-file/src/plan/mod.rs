@@ -13,7 +13,7 @@ use crate::{architectures::Architecture, convert::Conversion, options::Options, 
 
 pub use build::plan;
 pub use report::PlanReport;
-pub(crate) use target::{exists as target_exists, folder_of};
+pub(crate) use target::{choose as choose_target, exists as target_exists, folder_of};
 
 /// A compression, ready to start.
 #[derive(Debug)]

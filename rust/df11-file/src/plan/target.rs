@@ -12,7 +12,7 @@ use crate::{
     options::IfExists,
 };
 
-/// The target of a compression of `source`, with the rule for existing files applied as far as a name decides it.
+/// The target of what is made of `source`, with the rule for existing files applied as far as a name decides it.
 ///
 /// # Errors
 /// `E_TARGET_IS_SOURCE`, `E_TARGET_EXISTS` under [`IfExists::Error`] and for what is no file, `E_WRITE` where the folder is missing,
@@ -50,12 +50,9 @@ pub fn choose(source: &Path, target: Option<&Path>, if_exists: IfExists) -> Resu
 
 /// The refusal to touch an existing file.
 pub fn exists(target: &Path) -> Error {
-    Error::new(
-        Code::TargetExists,
-        "the file exists and is not the result of this compression",
-    )
-    .hint("Choose another name, or set 'if exists' to replace or number.")
-    .at_path(target)
+    Error::new(Code::TargetExists, "the file exists and is not this result")
+        .hint("Choose another name, or set 'if exists' to replace or number.")
+        .at_path(target)
 }
 
 /// The folder that a path lies in.

@@ -5,12 +5,13 @@ use std::io::Read;
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use flate2::read::ZlibDecoder;
 use serde::Deserialize;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::units::fault;
 use crate::{
     error::Result,
     header::{Header, MAX_HEADER_BYTES, parse},
-    output::manifest::{FORMAT, Stamp},
+    output::manifest::{FORMAT, MAX_KEPT_DROPPED, Stamp},
 };
 
 /// The description.
@@ -18,10 +19,16 @@ use crate::{
 pub struct Description {
     /// State of the source, and the options of the run that made the file.
     pub stamp: Stamp,
+    /// The source's file name, where it is told. Text from a file: not to be used as a path.
+    pub source_name: Option<String>,
     /// The source's header.
     pub header: Header,
+    /// Its JSON text.
+    pub header_json: Vec<u8>,
     /// Which source tensors went where.
     pub names: NameMap,
+    /// The bytes of the dropped tensors, one behind the other in the name map's order, where they were kept.
+    pub dropped: Option<Vec<u8>>,
     /// xxh3 of each tensor of the file, in the order of their data.
     pub tensors: Vec<Option<u64>>,
     /// xxh3 of each tensor of the source, in its header's order; none where it was not read.
@@ -33,6 +40,10 @@ pub struct Description {
 pub struct NameMap {
     /// Units with their members in the order in which these are concatenated, each by its name in the model and in the source.
     pub units: Vec<(String, Vec<(String, String)>)>,
+    /// Copied tensors, each by its name in the file and in the source.
+    pub passthrough: Vec<(String, String)>,
+    /// Source tensors that the file does not hold as tensors.
+    pub dropped: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -61,9 +72,22 @@ impl Description {
         let names = packed("names", MAX_HEADER_BYTES)?;
         let stamp: Stamp =
             serde_json::from_str(value("stamp")?).map_err(|_| unreadable("stamp"))?;
-        let text = packed("source_header", MAX_HEADER_BYTES)?;
-        let data_bytes = stamp.source.bytes.saturating_sub(8 + text.len() as u64);
-        let source_header = parse(&text, data_bytes).map_err(|_| unreadable("source_header"))?;
+        let header_json = packed("source_header", MAX_HEADER_BYTES)?;
+        for (key, bytes, expected) in [
+            ("names", &names, &stamp.names_xxh3),
+            ("source_header", &header_json, &stamp.source.header_xxh3),
+        ] {
+            if format!("{:016x}", xxh3_64(bytes)) != *expected {
+                return Err(fault(&format!(
+                    "its metadata df11.{key} is not that of its stamp"
+                )));
+            }
+        }
+        let before_data = 8 + header_json.len() as u64;
+        let data_bytes = stamp.source.bytes.checked_sub(before_data);
+        let source_header = data_bytes
+            .and_then(|data_bytes| parse(&header_json, data_bytes).ok())
+            .ok_or_else(|| unreadable("source_header"))?;
         let hashes: Hashes =
             serde_json::from_str(value("xxh3")?).map_err(|_| unreadable("xxh3"))?;
         let source = hex(&hashes.source).ok_or_else(|| unreadable("xxh3"))?;
@@ -72,9 +96,16 @@ impl Description {
                 "its metadata has not one hash for each tensor of the source",
             ));
         }
+        let dropped = header
+            .meta("df11.dropped")
+            .map(|text| unpack(text, MAX_KEPT_DROPPED).ok_or_else(|| unreadable("dropped")))
+            .transpose()?;
         Ok(Some(Self {
             stamp,
+            source_name: header.meta("df11.source_name").map(str::to_owned),
             header: source_header,
+            header_json,
+            dropped,
             names: serde_json::from_slice(&names).map_err(|_| unreadable("names"))?,
             tensors: hex(&hashes.tensors).ok_or_else(|| unreadable("xxh3"))?,
             source,

@@ -1,6 +1,8 @@
 //! A DF11 file as it lies on disk, whoever wrote it: its units, its other tensors, and what it says about itself.
 
 pub mod description;
+pub mod hashes;
+pub mod structure;
 pub mod unit_bytes;
 pub mod units;
 

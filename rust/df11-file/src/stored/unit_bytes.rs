@@ -159,6 +159,28 @@ impl UnitBytes<'_> {
         self.fill(&mut memory.sign_mantissa, self.place.sign_mantissa, range)
     }
 
+    /// Reads kernel chunks `first..end` and decodes them into `weights`; every gap and position is compared with what the codes say.
+    /// Returns the range of weights.
+    ///
+    /// # Errors
+    /// As for [`Self::positions`].
+    pub fn decode(
+        &self,
+        tables: &DecodeTables,
+        (first, end): (u64, u64),
+        memory: &mut RunMemory,
+        weights: &mut Vec<u8>,
+    ) -> Result<(u64, u64)> {
+        let range = self.codes((first, end), memory)?;
+        self.sign_mantissa(range, memory)?;
+        weights.resize((range.1 - range.0) as usize * 2, 0);
+        let (chunks, check) = memory.run(first, self.layout);
+        let decoded = tables.decode_chunks(&chunks, weights);
+        let checked = decoded.and_then(|()| tables.check_chunks_with(&chunks, weights, check));
+        checked.map_err(|mismatch| (self.fault)(&sentence(&mismatch)))?;
+        Ok(range)
+    }
+
     fn fill(&self, buffer: &mut Vec<u8>, offset: u64, (start, end): (u64, u64)) -> Result<()> {
         buffer.resize((end - start) as usize, 0);
         (self.read)(buffer, offset + start)

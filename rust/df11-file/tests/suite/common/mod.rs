@@ -2,6 +2,7 @@
 
 pub mod checkpoint;
 pub mod expected;
+pub mod forged;
 pub mod mount;
 pub mod result;
 pub mod weights;

@@ -7,7 +7,10 @@ use std::{
 
 use crossbeam_channel::bounded;
 
-use crate::error::{Code, Error, Result};
+use crate::{
+    error::{Code, Error, Result},
+    task::spawn_scoped,
+};
 
 /// Does `work` for 0, 1, ... `count` - 1 on some threads, and gives the results to `take` in order. Each piece of memory carries one
 /// result at a time, so there are never more under way than there are memories.
@@ -39,15 +42,7 @@ pub fn in_order<M: Send>(
                     }
                 }
             };
-            thread::Builder::new()
-                .name("df11-check".to_owned())
-                .spawn_scoped(scope, run)
-                .map_err(|error| {
-                    Error::new(
-                        Code::NoMemory,
-                        format!("threads cannot be started: {error}"),
-                    )
-                })?;
+            spawn_scoped(scope, "df11-ordered", false, run)?;
         }
         drop((tasks, tell));
         let (mut sent, mut taken) = (0, 0);

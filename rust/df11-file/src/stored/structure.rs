@@ -5,13 +5,11 @@ use df11_codec::{
     limits::{FIRST_JUMP, MAX_WEIGHTS_PER_CHUNK},
 };
 
-use crate::{
-    error::Result,
-    stored::{
-        unit_bytes::{MAX_LUT_ROWS, UnitBytes},
-        units::StoredUnit,
-    },
+use super::{
+    unit_bytes::{MAX_LUT_ROWS, UnitBytes},
+    units::StoredUnit,
 };
+use crate::error::Result;
 
 /// Bytes of `output_positions` that are looked at together.
 const POSITION_BYTES: u64 = 1 << 16;

@@ -1,0 +1,99 @@
+//! The name of a restored file. The one that a DF11 file tells is text from a file, and could be any.
+
+use std::path::{Path, PathBuf};
+
+use same_file::is_same_file;
+
+/// Longest name that is taken, in bytes. File systems have 255, and the partial file's name is longer.
+const MAX_NAME_BYTES: usize = 200;
+/// Names, before the first dot, that Windows gives to devices.
+const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
+/// The same with a digit behind.
+const NUMBERED_DEVICES: [&str; 2] = ["com", "lpt"];
+
+/// The file beside `path` that has its source's name where that is harmless, and another name where it is not or is that of `path`.
+pub fn beside(path: &Path, source_name: Option<&str>) -> PathBuf {
+    let named = source_name
+        .and_then(harmless)
+        .map(|name| path.with_file_name(name))
+        .filter(|named| !is_same_file(path, named).unwrap_or(false));
+    named.unwrap_or_else(|| {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        path.with_file_name(format!("{stem}-restored.safetensors"))
+    })
+}
+
+/// The last component of a name, where it is a plain file name of a checkpoint on every system.
+fn harmless(name: &str) -> Option<&str> {
+    let name = name.rsplit(['/', '\\']).next()?;
+    let ending = Path::new(name).extension()?.to_str()?.to_ascii_lowercase();
+    let is_checkpoint = ["safetensors", "sft"].contains(&ending.as_str());
+    let forbidden = |c: char| c.is_control() || "<>:\"|?*".contains(c);
+    let fits = is_checkpoint && !name.starts_with(['.', ' ']) && name.len() <= MAX_NAME_BYTES;
+    (fits && !name.contains(forbidden) && !is_device(name)).then_some(name)
+}
+
+fn is_device(name: &str) -> bool {
+    let stem = name.split('.').next().unwrap_or_default().trim_end();
+    let stem = stem.to_ascii_lowercase();
+    let numbered = |device: &&str| {
+        let number = stem.strip_prefix(*device);
+        number.is_some_and(|number| {
+            ["\u{b9}", "\u{b2}", "\u{b3}"].contains(&number)
+                || matches!(number.as_bytes(), [b'0'..=b'9'])
+        })
+    };
+    DEVICES.contains(&stem.as_str()) || NUMBERED_DEVICES.iter().any(numbered)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_names_are_taken() {
+        for name in [
+            "model.safetensors",
+            "v1.5 pruned.SAFETENSORS",
+            "Modell-日本.sft",
+            "console.safetensors",
+            "com10.safetensors",
+        ] {
+            assert_eq!(harmless(name), Some(name));
+        }
+        for name in ["/etc/model.sft", "..\\..\\model.sft", "C:\\x\\model.sft"] {
+            assert_eq!(harmless(name), Some("model.sft"), "{name}");
+        }
+    }
+
+    #[test]
+    fn others_are_not() {
+        let long = format!("{}.safetensors", "a".repeat(200));
+        for name in [
+            "",
+            ".",
+            "..",
+            "/",
+            "a/",
+            "a\\..",
+            ".safetensors",
+            ".hidden.safetensors",
+            " a.safetensors",
+            "model",
+            "model.py",
+            "model.safetensors.",
+            "model.safetensors ",
+            "model.sft:stream.sft",
+            "what?.safetensors",
+            "a\nb.safetensors",
+            "a\0.safetensors",
+            "CON.safetensors",
+            "nul .tar.safetensors",
+            "Lpt1.safetensors",
+            "com\u{b9}.safetensors",
+            &long,
+        ] {
+            assert_eq!(harmless(name), None, "{name:?}");
+        }
+    }
+}

@@ -1,0 +1,244 @@
+//! Compressed and restored: the very bytes of the source.
+
+use std::fs;
+
+use crate::common::{
+    checkpoint::{Layout, Tensor},
+    weights,
+    world::World,
+};
+use df11_file::{
+    Code, Error, Options, Status,
+    options::{Cast, HeaderMode},
+    restore::{self, RestoreOptions, RestoreReport},
+};
+
+fn small(name: &str, n: usize) -> Tensor {
+    Tensor::bf16(name, weights::realistic(n as u64, n))
+}
+
+fn metadata(pairs: &[(&str, &str)]) -> Vec<(String, String)> {
+    let owned = pairs.iter();
+    owned
+        .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))
+        .collect()
+}
+
+fn restored(world: &World, threads: usize) -> Result<RestoreReport, Error> {
+    let options = RestoreOptions {
+        threads: Some(threads),
+        ..RestoreOptions::default()
+    };
+    let target = world.path("back.safetensors");
+    restore::start(&world.target(), Some(&target), options)?.result()
+}
+
+/// Compresses, restores on one thread and on several, and compares with the source.
+fn assert_comes_back(world: &World) {
+    world.run(world.options()).unwrap();
+    let source = fs::read(world.source()).unwrap();
+    for threads in [1, 5] {
+        let report = restored(world, threads).unwrap();
+        assert_eq!((report.status, report.exact), (Status::Done, true));
+        assert_eq!(report.target_bytes, source.len() as u64);
+        let back = world.path("back.safetensors");
+        // No assert_eq: the bytes are too many to print.
+        assert!(fs::read(&back).unwrap() == source, "{threads} threads");
+        fs::remove_file(back).unwrap();
+    }
+    assert_eq!(
+        world.files(),
+        [
+            "architectures",
+            "model-DF11.safetensors",
+            "model.safetensors"
+        ]
+    );
+}
+
+/// All kinds of tensors, and names that need escapes.
+fn all_kinds() -> Vec<Tensor> {
+    vec![
+        small("three.1.b.weight", 3_000),
+        small("three.1.a.weight", 700_000),
+        Tensor::bf16("three.1.c.weight", Vec::new()),
+        small("one.0.weight", 40_000),
+        small("three.1.norm.scale", 64),
+        Tensor::f32("norm \"é\\日本", &[1.5, -2.5]),
+        Tensor::new("flags", "BOOL", &[3], vec![1, 0, 1]),
+        Tensor::new("wide", "F64", &[1], vec![9; 8]),
+        Tensor::new("half", "F16", &[2, 1], vec![1, 2, 3, 4]),
+        Tensor::new("large", "U8", &[2_500_001], vec![5; 2_500_001]),
+        Tensor::new("empty", "I32", &[0, 7], Vec::new()),
+        Tensor::new("junk.state", "U8", &[3], vec![7, 8, 9]),
+        Tensor::new("junk.nothing", "F32", &[0], Vec::new()),
+        Tensor::f32("junk.sigma", &[0.5]),
+    ]
+}
+
+#[test]
+fn every_kind_of_tensor_in_every_layout() {
+    let foreign = metadata(&[
+        ("modelspec.title", "Zeit \"µ\"\n"),
+        ("df11.format", "not ours"),
+        ("empty", ""),
+    ]);
+    for reversed_data in [false, true] {
+        for odd in [false, true] {
+            let layout = Layout {
+                metadata: if odd { foreign.clone() } else { Vec::new() },
+                reversed_data,
+                odd,
+            };
+            assert_comes_back(&World::with_layout(all_kinds(), &layout));
+        }
+    }
+}
+
+#[test]
+fn only_units() {
+    let world = World::new(vec![small("one.0.weight", 1), small("one.1.weight", 9)]);
+    assert_comes_back(&world);
+}
+
+#[test]
+fn weights_of_every_kind() {
+    assert_comes_back(&World::new(vec![
+        Tensor::bf16("one.0.weight", weights::constant(1, 400_000)),
+        Tensor::bf16("one.1.weight", weights::near_constant(2, 400_000, 50_000)),
+        Tensor::bf16("one.2.weight", weights::many_tables(3, 200_000)),
+        Tensor::bf16("one.3.weight", weights::noise(4, 200_000)),
+    ]));
+}
+
+#[test]
+fn a_prefix_and_what_lies_beside_the_model() {
+    let world = World::new(vec![
+        small("model.one.0.weight", 5_000),
+        Tensor::bf16("model.toy.marker", vec![1, 2]),
+        Tensor::f32("vae.scale", &[1.0, 2.0]),
+        small("model.norm.scale", 10),
+    ]);
+    assert_comes_back(&world);
+}
+
+#[test]
+fn many_tensors() {
+    let mut tensors = Vec::new();
+    for index in 0..700 {
+        tensors.push(small(&format!("norm.{index}"), index % 5));
+        if index % 10 == 0 {
+            tensors.push(small(&format!("one.{index}.weight"), 1 + index * 70));
+        }
+    }
+    assert_comes_back(&World::new(tensors));
+}
+
+#[test]
+fn every_kernel() {
+    let world = World::new(all_kinds());
+    world.run(world.options()).unwrap();
+    let source = fs::read(world.source()).unwrap();
+    for kernel in df11_codec::Kernel::available() {
+        let options = RestoreOptions {
+            kernel,
+            ..RestoreOptions::default()
+        };
+        let back = world.path("back.safetensors");
+        let task = restore::start(&world.target(), Some(&back), options).unwrap();
+        task.result().unwrap();
+        assert!(fs::read(&back).unwrap() == source, "{kernel:?}");
+        fs::remove_file(back).unwrap();
+    }
+}
+
+/// Refused at once: the error, and no file.
+fn refused(world: &World) -> Error {
+    let error = restored(world, 2).expect_err("a refusal");
+    assert!(!world.path("back.safetensors").exists());
+    assert!(!world.path("back.safetensors.partial").exists());
+    error
+}
+
+#[test]
+fn large_dropped_tensors_are_missing() {
+    let world = World::new(vec![
+        small("one.0.weight", 100),
+        Tensor::new("junk.empty", "U8", &[0], Vec::new()),
+        Tensor::new("junk.large", "U8", &[65_530], vec![1; 65_530]),
+        Tensor::new("junk.small", "U8", &[7], vec![1; 7]),
+    ]);
+    world.run(world.options()).unwrap();
+    let error = refused(&world);
+    assert_eq!(error.code, Code::NotRestorable);
+    assert_eq!(error.tensor.as_deref(), Some("junk.large"));
+    assert_eq!(error.path, Some(world.target()));
+    assert!(
+        error.message.contains("2 tensors with 65537 bytes"),
+        "{error}"
+    );
+}
+
+#[test]
+fn rounded_weights_are_missing() {
+    let world = World::new(vec![
+        small("three.0.a.weight", 100),
+        Tensor::f32("three.0.b.weight", &[1.001, 2.0]),
+        Tensor::f32("three.0.c.weight", &[1.0]),
+    ]);
+    world
+        .run(Options {
+            cast: Cast::ToBf16,
+            ..world.options()
+        })
+        .unwrap();
+    let error = refused(&world);
+    assert_eq!(error.code, Code::NotRestorable);
+    assert_eq!(error.tensor.as_deref(), Some("three.0.b.weight"));
+    assert!(error.message.contains("2 tensors with 12 bytes"), "{error}");
+}
+
+/// A cast that had nothing to do took nothing away.
+#[test]
+fn bf16_units_come_back_whatever_the_cast() {
+    let world = World::mixed(3);
+    world
+        .run(Options {
+            cast: Cast::ToBf16,
+            ..world.options()
+        })
+        .unwrap();
+    restored(&world, 2).unwrap();
+    let back = fs::read(world.path("back.safetensors")).unwrap();
+    assert!(back == fs::read(world.source()).unwrap());
+}
+
+#[test]
+fn files_without_a_description() {
+    let world = World::mixed(1);
+    world
+        .run(Options {
+            header: HeaderMode::Official,
+            ..world.options()
+        })
+        .unwrap();
+    let error = refused(&world);
+    assert_eq!(
+        (error.code, error.path),
+        (Code::NotRestorable, Some(world.target()))
+    );
+    fs::copy(world.source(), world.target()).unwrap();
+    assert_eq!(refused(&world).code, Code::NotDf11);
+    fs::remove_file(world.target()).unwrap();
+    assert_eq!(refused(&world).code, Code::Read);
+}
+
+#[test]
+fn no_threads() {
+    let world = World::mixed(1);
+    world.run(world.options()).unwrap();
+    assert_eq!(
+        restored(&world, 0).expect_err("no threads").code,
+        Code::Option
+    );
+}
