@@ -7,16 +7,26 @@ use std::time::Duration;
 
 use crate::options::Io;
 
-/// Bytes read in each way before one is chosen.
+/// Bytes of one trial.
 const TRIAL_BYTES: u64 = 128 << 20;
-/// By how much the sequential way must be faster to be chosen: it is the one tried first, while nothing else works yet.
-const GAIN: f64 = 1.15;
+/// The trials. The first does not count: nothing else works yet while it reads.
+const TRIALS: [Io; 5] = [
+    Io::Parallel,
+    Io::Sequential,
+    Io::Parallel,
+    Io::Sequential,
+    Io::Parallel,
+];
+/// By how much the sequential way must be faster to be chosen: a disk that has to seek loses more than this, and trials scatter.
+const GAIN: f64 = 1.5;
 
 /// Which way to read.
 pub struct Choice {
     io: Io,
-    /// Bytes and time of the trials, sequential and parallel.
-    trials: [(u64, Duration); 2],
+    /// Trials that have ended.
+    ended: usize,
+    /// Bytes and time of each trial.
+    taken: [(u64, Duration); TRIALS.len()],
 }
 
 impl Choice {
@@ -24,15 +34,15 @@ impl Choice {
     pub fn new(io: Io) -> Self {
         Self {
             io,
-            trials: Default::default(),
+            ended: 0,
+            taken: Default::default(),
         }
     }
 
     /// The way for the next run.
     pub fn now(&self) -> Io {
         match self.io {
-            Io::Auto if self.trials[0].0 < TRIAL_BYTES => Io::Sequential,
-            Io::Auto => Io::Parallel,
+            Io::Auto => TRIALS[self.ended],
             chosen => chosen,
         }
     }
@@ -42,15 +52,25 @@ impl Choice {
         if self.io != Io::Auto {
             return;
         }
-        let trial = &mut self.trials[usize::from(self.now() == Io::Parallel)];
+        let trial = &mut self.taken[self.ended];
         trial.0 += bytes;
         trial.1 += time;
-        let [sequential, parallel] = self.trials;
-        if parallel.0 >= TRIAL_BYTES {
-            let rate = |(bytes, time): (u64, Duration)| bytes as f64 / time.as_secs_f64().max(1e-9);
-            let gains = rate(sequential) > rate(parallel) * GAIN;
-            self.io = if gains { Io::Sequential } else { Io::Parallel };
+        self.ended += usize::from(trial.0 >= TRIAL_BYTES);
+        if self.ended == TRIALS.len() {
+            let faster = self.rate(Io::Sequential) > self.rate(Io::Parallel) * GAIN;
+            self.io = if faster { Io::Sequential } else { Io::Parallel };
         }
+    }
+
+    /// Bytes a second of the trials that count.
+    fn rate(&self, io: Io) -> f64 {
+        let trials = TRIALS.iter().zip(self.taken).skip(1);
+        let sum = trials
+            .filter(|(way, _)| **way == io)
+            .fold((0, Duration::ZERO), |sum, (_, (bytes, time))| {
+                (sum.0 + bytes, sum.1 + time)
+            });
+        sum.0 as f64 / sum.1.as_secs_f64().max(1e-9)
     }
 }
 
@@ -61,7 +81,7 @@ mod tests {
     /// The way after trials that take these times a byte, in nanoseconds.
     fn chosen(io: Io, sequential: u64, parallel: u64) -> Io {
         let mut choice = Choice::new(io);
-        for _ in 0..64 {
+        for _ in 0..96 {
             let time = match choice.now() {
                 Io::Parallel => parallel,
                 Io::Sequential | Io::Auto => sequential,
@@ -75,7 +95,7 @@ mod tests {
     fn the_faster_way_is_chosen_and_a_wish_is_kept() {
         assert_eq!(chosen(Io::Auto, 10, 5), Io::Parallel);
         assert_eq!(chosen(Io::Auto, 10, 20), Io::Sequential);
-        assert_eq!(chosen(Io::Auto, 95, 100), Io::Parallel, "hardly slower");
+        assert_eq!(chosen(Io::Auto, 90, 100), Io::Parallel, "hardly slower");
         assert_eq!(chosen(Io::Sequential, 10, 1), Io::Sequential);
         assert_eq!(chosen(Io::Parallel, 1, 10), Io::Parallel);
     }
