@@ -1,5 +1,6 @@
 """For every architecture: our file equals the one that the official node writes, byte for byte."""
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from support.architectures import FOLDER, Architecture, all_architectures, load
-from support.cli import compress
+from support.cli import CommandFailed, compress, run_json
 from support.official import UNIT_FIELDS, compress_file
 from support.synthetic import Checkpoint, expected_official, make_checkpoint, unit_modules
 from support.tensors import Tensor, read_header, read_safetensors, write_safetensors
@@ -71,6 +72,30 @@ def test_official_header_gives_the_official_bytes(case: Case, df11: Path, scratc
     assert {unit["name"] for unit in report["units"]} == set(unit_modules(case.architecture))
     if ours.read_bytes() != case.official.read_bytes():
         pytest.fail(explain(ours, case.official))
+
+
+def test_the_official_file_is_verified(case: Case, df11: Path) -> None:
+    for level in ("structure", "full"):
+        report = run_json(df11, "verify", case.official, "--level", level)
+        assert report["units"] == len(list(unit_modules(case.architecture)))
+        assert not report["self_describing"]
+    options = [option for option in case.options if option not in ("--cast", "to-bf16")]
+    report = run_json(df11, "verify", case.official, "--against", case.source, *options)
+    assert report["chunks_decoded"] == report["chunks"] > 0
+    assert report["unseen"] == []
+
+
+def test_restored_is_the_source(case: Case, df11: Path, scratch: Path) -> None:
+    ours, restored = scratch / "ours.safetensors", scratch / "restored.safetensors"
+    compress(df11, case.source, ours, *case.options)
+    assert run_json(df11, "verify", ours)["unseen"] == []
+    if "--cast" in case.options:
+        with pytest.raises(CommandFailed) as failure:
+            run_json(df11, "restore", ours, "-o", restored)
+        assert json.loads(failure.value.output)["error"]["code"] == "E_NOT_RESTORABLE"
+        return
+    assert run_json(df11, "restore", ours, "-o", restored)["exact"]
+    assert restored.read_bytes() == case.source.read_bytes()
 
 
 def test_self_describing_differs_in_the_header_and_kept_dtypes_only(case: Case, df11: Path, scratch: Path) -> None:

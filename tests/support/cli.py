@@ -15,10 +15,15 @@ class CommandFailed(Exception):
         self.output = output
 
 
-def compress(df11: Path, source: Path, target: Path, *options: object) -> dict[str, Any]:
-    """`df11 compress` with its JSON report; raises CommandFailed."""
-    command = [df11, "compress", source, "-o", target, "--json", *options]
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+def run_json(df11: Path, *arguments: object) -> dict[str, Any]:
+    """A `df11` command with `--json`; raises CommandFailed."""
+    command = [str(part) for part in (df11, *arguments, "--json")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise CommandFailed(done.returncode, done.stdout, done.stderr)
     return json.loads(done.stdout)
+
+
+def compress(df11: Path, source: Path, target: Path, *options: object) -> dict[str, Any]:
+    """`df11 compress` with its JSON report; raises CommandFailed."""
+    return run_json(df11, "compress", source, "-o", target, *options)

@@ -115,6 +115,9 @@ pub struct Verify {
     /// The checkpoint that it was made from: then every weight is compared with it.
     #[arg(long, value_name = "SOURCE")]
     pub against: Option<PathBuf>,
+    /// That checkpoint's architecture, where the file does not tell it and the tensor names could be another's.
+    #[arg(long, default_value = "auto", value_name = "ID")]
+    pub arch: String,
     /// How much is looked at: sizes and tables; every byte, by the hashes that the file carries; some kernel chunks decoded; everything decoded.
     #[arg(long, default_value = Level::NAMES[3], value_parser = PossibleValuesParser::new(Level::NAMES))]
     pub level: String,
@@ -216,6 +219,7 @@ impl Verify {
         Ok(CheckOptions {
             level: self.level.parse()?,
             against: self.against.clone(),
+            architecture: Choice::from(self.arch.as_str()),
             definitions: self.definitions.folders.clone(),
             samples: self.samples,
             seed: self.seed,

@@ -4,7 +4,6 @@ use std::{collections::HashMap, path::Path};
 
 use super::CheckOptions;
 use crate::{
-    architectures::Choice,
     error::{Code, Error, Result},
     options::{Cast, HeaderMode, IfExists, Options},
     pipeline::{SpanMemory, locate, read_weights, same_passthrough},
@@ -32,7 +31,10 @@ impl Against {
             .as_ref()
             .map(|description| &description.stamp);
         let wanted = Options {
-            architecture: stamp.map_or(Choice::Auto, |stamp| stamp.architecture.as_str().into()),
+            architecture: stamp.map_or_else(
+                || options.architecture.clone(),
+                |stamp| stamp.architecture.as_str().into(),
+            ),
             // What an official tool makes of tensors that are not BF16.
             header: if stamp.is_some() {
                 HeaderMode::SelfDescribing

@@ -15,6 +15,7 @@ use std::{
 use df11_codec::Kernel;
 
 use crate::{
+    architectures::Choice,
     error::{Code, Error, Result},
     progress::{Phase, Progress},
     stored::{Stored, hashes},
@@ -46,6 +47,8 @@ pub struct CheckOptions {
     pub level: Level,
     /// The checkpoint that the file was made from.
     pub against: Option<PathBuf>,
+    /// Its architecture, where the file does not tell it.
+    pub architecture: Choice,
     /// Folders of architecture files, for [`Self::against`].
     pub definitions: Vec<PathBuf>,
     /// Kernel chunks of the level `sample`, besides the first and last of each unit and those around its members' borders.
