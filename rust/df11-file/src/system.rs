@@ -90,6 +90,18 @@ pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
+/// Memory that is not touched yet, in large pages where the system has any: the first touch of small ones takes longer than reading what
+/// is put there.
+///
+/// # Errors
+/// Those of the operating system.
+pub fn block_of_memory(bytes: usize) -> io::Result<memmap2::MmapMut> {
+    let memory = memmap2::MmapMut::map_anon(bytes.max(1))?;
+    #[cfg(target_os = "linux")]
+    let _ = memory.advise(memmap2::Advice::HugePage);
+    Ok(memory)
+}
+
 /// Bytes of memory that can be taken without harm: what the system calls available, or less where a cgroup says so.
 pub fn available_memory() -> u64 {
     let mut system = sysinfo::System::new();

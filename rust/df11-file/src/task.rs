@@ -13,6 +13,9 @@ use crate::{
     system,
 };
 
+/// Stack of a job's other threads: several times what they use, and half of what they would get, which counts where memory is limited.
+const STACK_BYTES: usize = 1 << 20;
+
 #[derive(Debug)]
 struct Shared<R> {
     progress: Progress,
@@ -137,6 +140,7 @@ pub fn spawn_scoped<'scope, T: Send + 'scope>(
     };
     let spawned = thread::Builder::new()
         .name(name.to_owned())
+        .stack_size(STACK_BYTES)
         .spawn_scoped(scope, run);
     spawned.map_err(|error| no_thread(&error))
 }

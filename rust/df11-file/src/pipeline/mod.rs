@@ -147,7 +147,7 @@ fn write(
         }
         drop((tasks, tell));
         let flow = Flow::new(budget, progress, (give, done), Ledger::new(plan, progress));
-        let mut work = Work::new(plan, progress, file, manifest.as_ref(), spans, flush, flow);
+        let mut work = Work::new(plan, progress, file, manifest.as_ref(), spans, flush, flow)?;
         let outcome = steps
             .iter()
             .try_for_each(|step| work.step(*step))

@@ -13,6 +13,7 @@ use crate::{
     budget::{PIECE_WEIGHTS, SPANS},
     error::Result,
     pipeline::no_memory,
+    system,
 };
 
 /// What a span is filled into.
@@ -32,17 +33,13 @@ pub struct Block {
 }
 
 impl Block {
-    /// Room for so many bytes. The system gives it in large pages where it has any: the first touch of small ones takes longer than
-    /// reading what is put there.
+    /// Room for so many bytes.
     ///
     /// # Errors
     /// Those of the system.
     pub fn with_room(bytes: usize) -> io::Result<Self> {
-        let memory = MmapMut::map_anon(bytes.max(1))?;
-        #[cfg(target_os = "linux")]
-        let _ = memory.advise(memmap2::Advice::HugePage);
         Ok(Self {
-            memory: Some(memory),
+            memory: Some(system::block_of_memory(bytes)?),
             length: 0,
         })
     }

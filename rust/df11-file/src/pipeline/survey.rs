@@ -2,7 +2,7 @@
 
 use df11_codec::{CodeError, ExponentHistogram, PieceStart, UnitCode, bf16, limits::FIRST_JUMP};
 
-use super::span::Span;
+use super::{no_memory, span::Span};
 use crate::{
     budget::PIECE_WEIGHTS,
     error::{Code, Error, Result},
@@ -19,13 +19,28 @@ pub struct SurveyedUnit {
 }
 
 /// The counts of a unit, span by span.
-#[derive(Default)]
 pub struct Survey {
     pieces: Vec<ExponentHistogram>,
     last_exponent: u8,
 }
 
 impl Survey {
+    /// Room for the largest unit of a plan, asked for at once: growing, it would take up to three times that.
+    ///
+    /// # Errors
+    /// `E_NO_MEMORY`.
+    pub fn for_units_of(plan: &Plan) -> Result<Self> {
+        let largest = plan.units.iter().map(|unit| unit.weights).max();
+        let mut pieces = Vec::new();
+        pieces
+            .try_reserve_exact(largest.unwrap_or(0).div_ceil(PIECE_WEIGHTS) as usize)
+            .map_err(|error| no_memory(&error))?;
+        Ok(Self {
+            pieces,
+            last_exponent: 0,
+        })
+    }
+
     /// Forgets the unit before.
     pub fn clear(&mut self) {
         self.pieces.clear();

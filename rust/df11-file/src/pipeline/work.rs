@@ -58,6 +58,9 @@ pub struct Work<'a> {
 
 impl<'a> Work<'a> {
     /// A job with nothing done yet.
+    ///
+    /// # Errors
+    /// `E_NO_MEMORY`.
     pub fn new(
         plan: &'a Plan,
         progress: &'a Progress,
@@ -66,21 +69,21 @@ impl<'a> Work<'a> {
         spans: Receiver<Result<Span>>,
         flush: FlushRequests,
         flow: Flow<'a>,
-    ) -> Self {
-        Self {
+    ) -> Result<Self> {
+        Ok(Self {
             plan,
             progress,
             file,
             spans,
             flush,
             flow,
-            survey: Survey::default(),
+            survey: Survey::for_units_of(plan)?,
             probe: OverfillProbe::default(),
             kept: VecDeque::with_capacity(SPANS),
             map: manifest.map(|manifest| FileMap::self_describing(plan, manifest.header_bytes)),
             surveyed: plan.units.iter().map(|_| None).collect(),
             back: Vec::new(),
-        }
+        })
     }
 
     /// Does the next step.
