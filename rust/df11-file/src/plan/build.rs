@@ -16,7 +16,7 @@ use crate::{
     error::{Code, Error, Result},
     header::{METADATA, TensorInfo},
     options::{Cast, HeaderMode, Options},
-    output::{UNKNOWN, unit_tensors},
+    output::{UNKNOWN, manifest::MAX_KEPT_DROPPED, unit_tensors},
     source::Source,
 };
 
@@ -84,7 +84,19 @@ fn build(
         return Err(error);
     }
     if !dropped.is_empty() {
-        notes.push(format!("{} tensors of the source are not part of the model that ComfyUI loads and were left out", dropped.len()));
+        let bytes: u64 = dropped
+            .iter()
+            .map(|&tensor| header.tensors[tensor].bytes())
+            .sum();
+        let advice = if bytes > MAX_KEPT_DROPPED {
+            "; the source cannot be restored without them, so keep it if you need them"
+        } else {
+            ""
+        };
+        notes.push(format!(
+            "{} tensors of the source are not part of the model that ComfyUI loads and were left out{advice}",
+            dropped.len()
+        ));
     }
     let start = |tensor: usize| header.tensors[tensor].start;
     units.sort_by_key(|unit| unit.members.iter().map(|member| start(member.tensor)).min());
