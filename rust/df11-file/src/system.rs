@@ -102,6 +102,12 @@ pub fn block_of_memory(bytes: usize) -> io::Result<memmap2::MmapMut> {
     Ok(memory)
 }
 
+/// Threads to work with: all cores, or as many as are wished for, within reason.
+pub fn threads(wanted: Option<usize>) -> usize {
+    const MOST: usize = 256;
+    wanted.unwrap_or_else(cores).clamp(1, MOST)
+}
+
 /// Bytes of memory that can be taken without harm: what the system calls available, or less where a cgroup says so.
 pub fn available_memory() -> u64 {
     let mut system = sysinfo::System::new();

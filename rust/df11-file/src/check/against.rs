@@ -65,6 +65,13 @@ impl Against {
                     .hint("Compare with the checkpoint that the file was made from."));
             }
         }
+        let header = stored.description.as_ref().map(|found| &found.header_json);
+        if header.is_some_and(|header| header != plan.source.header_json()) {
+            return Err(
+                other("it was made from a file with another header than the source's")
+                    .hint("Compare with the checkpoint that the file was made from."),
+            );
+        }
         if plan.units.len() != stored.units.len() {
             return Err(other(&format!(
                 "the file has {} units, the source {}",

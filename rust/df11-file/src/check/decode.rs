@@ -86,7 +86,7 @@ impl<'a> Work<'a> {
             stored,
             against,
             options,
-            threads: options.threads.unwrap_or_else(system::cores),
+            threads: system::threads(options.threads),
             progress,
             source: source.unwrap_or_default(),
             seed,
@@ -153,7 +153,8 @@ impl<'a> Work<'a> {
             .iter()
             .map(|unit| unit.layout.chunks)
             .sum();
-        let share = (self.options.samples * chunks).div_ceil(total);
+        let share = u128::from(self.options.samples) * u128::from(chunks);
+        let share = share.div_ceil(u128::from(total)).min(u128::from(chunks));
         for _ in 0..share {
             wanted.push(next_random(&mut self.random) % chunks);
         }

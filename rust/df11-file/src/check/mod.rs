@@ -18,6 +18,7 @@ use crate::{
     architectures::Choice,
     error::{Code, Error, Result},
     progress::{Phase, Progress},
+    restore::parts::Parts,
     stored::{Stored, hashes},
     task::Task,
 };
@@ -75,6 +76,14 @@ pub fn start(path: &Path, options: CheckOptions) -> Result<Task<CheckReport>> {
         return Err(Error::new(Code::Option, message)
             .hint("Choose another level; full decodes everything.")
             .at_path(path));
+    }
+    if let Some(description) = &stored.description {
+        // What cannot be restored may be sound; what contradicts itself is not.
+        if let Err(error) = Parts::new(&stored, description) {
+            if error.code != Code::NotRestorable {
+                return Err(error.at_path(path));
+            }
+        }
     }
     let against = options
         .against

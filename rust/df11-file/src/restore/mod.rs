@@ -5,7 +5,7 @@
 
 mod existing;
 mod name;
-mod parts;
+pub(crate) mod parts;
 mod report;
 mod write;
 
@@ -84,7 +84,7 @@ pub fn start(
         description,
         parts,
         target,
-        threads: options.threads.unwrap_or_else(system::cores),
+        threads: system::threads(options.threads),
         options,
     };
     Task::start(false, move |progress| {

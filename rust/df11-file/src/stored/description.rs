@@ -11,7 +11,7 @@ use super::units::fault;
 use crate::{
     error::Result,
     header::{Header, MAX_HEADER_BYTES, parse},
-    output::manifest::{FORMAT, MAX_KEPT_DROPPED, Stamp},
+    output::manifest::{FORMAT, KEY_PREFIX, MAX_KEPT_DROPPED, Stamp},
 };
 
 /// The description.
@@ -59,7 +59,13 @@ impl Description {
     /// `E_STRUCTURE` where it cannot be read.
     pub fn read(header: &Header) -> Result<Option<Self>> {
         if header.meta("df11.format") != Some(FORMAT) {
-            return Ok(None);
+            let ours = |(key, _): &(String, String)| key.starts_with(KEY_PREFIX);
+            return match header.metadata.iter().find(|entry| ours(entry)) {
+                None => Ok(None),
+                Some((key, _)) => Err(fault(&format!(
+                    "its metadata has {key}, but no df11.format that is known here"
+                ))),
+            };
         }
         let value = |key: &str| {
             let found = header.meta(&format!("df11.{key}"));

@@ -332,3 +332,60 @@ fn a_seed_makes_the_same_choice() {
     );
     assert!((10..=22).contains(&first.chunks_decoded), "{first:?}");
 }
+
+/// What a file says about itself is believed only as far as it fits the file and the source.
+#[test]
+fn a_description_that_does_not_fit_is_seen() {
+    let subject = Subject::plain(HeaderMode::SelfDescribing);
+    let at = |text: &[u8]| {
+        let header = &subject.bytes[..4000];
+        header.windows(text.len()).position(|part| part == text)
+    };
+    let version = at(b"df11-self-describing/1").unwrap() + 21;
+    let (level, error) = subject
+        .lowest(false, |bytes| bytes[version] = b'2')
+        .unwrap();
+    assert_eq!((level, error.code), (Level::Structure, Code::Structure));
+    assert!(error.message.contains("df11.format"), "{error}");
+
+    // The same tensors in a source whose header says the same in another order.
+    assert!(subject.check(Level::Structure, true).is_ok());
+    let mut source = fs::read(subject.world.source()).unwrap();
+    let text = String::from_utf8(
+        source[..4000.min(source.len())]
+            .iter()
+            .map(|byte| byte & 0x7F)
+            .collect(),
+    )
+    .unwrap();
+    let from = text.find(r#""dtype":"BF16","shape":["#).unwrap();
+    let to = from + text[from..].find(']').unwrap() + 1;
+    let (dtype, shape) = text[from..to].split_once(',').unwrap();
+    source[from..to].copy_from_slice(format!("{shape},{dtype}").as_bytes());
+    let other = subject.world.path("other.safetensors");
+    fs::write(&other, source).unwrap();
+    let options = CheckOptions {
+        against: Some(other),
+        definitions: subject.world.options().definitions,
+        ..CheckOptions::default()
+    };
+    check::start(&subject.file, options)
+        .map(|_| ())
+        .unwrap_err();
+}
+
+#[test]
+fn no_number_of_threads_or_samples_is_too_large() {
+    let subject = Subject::plain(HeaderMode::Official);
+    let options = CheckOptions {
+        level: Level::Sample,
+        samples: u64::MAX,
+        threads: Some(usize::MAX),
+        ..CheckOptions::default()
+    };
+    let report = check::start(&subject.file, options)
+        .unwrap()
+        .result()
+        .unwrap();
+    assert!(report.chunks_decoded > report.chunks / 2);
+}
