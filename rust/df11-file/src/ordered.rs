@@ -8,8 +8,8 @@ use std::{
 use crossbeam_channel::bounded;
 
 use crate::{
-    error::{Code, Error, Result},
-    task::spawn_scoped,
+    error::Result,
+    task::{spawn_scoped, stopped},
 };
 
 /// Does `work` for 0, 1, ... `count` - 1 on some threads, and gives the results to `take` in order. Each piece of memory carries one
@@ -66,15 +66,12 @@ pub fn in_order<M: Send>(
     })
 }
 
-fn stopped() -> Error {
-    Error::new(Code::Internal, "a thread of the job stopped")
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::error::{Code, Error};
 
     #[test]
     fn results_come_in_order_and_the_first_failure_ends_it() {

@@ -112,10 +112,7 @@ impl Progress {
     /// `E_CANCELLED`.
     pub fn check_cancelled(&self) -> Result<()> {
         if self.cancelled.load(Relaxed) {
-            Err(Error::new(
-                Code::Cancelled,
-                "stopped on request; nothing was left behind",
-            ))
+            Err(cancelled())
         } else {
             Ok(())
         }
@@ -169,4 +166,12 @@ impl Progress {
     pub(crate) fn unit_done(&self) {
         self.units_done.fetch_add(1, Relaxed);
     }
+}
+
+/// The error of work that was asked to stop.
+pub(crate) fn cancelled() -> Error {
+    Error::new(
+        Code::Cancelled,
+        "stopped on request; nothing was left behind",
+    )
 }

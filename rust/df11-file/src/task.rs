@@ -145,6 +145,11 @@ pub fn spawn_scoped<'scope, T: Send + 'scope>(
     spawned.map_err(|error| no_thread(&error))
 }
 
+/// The error for a thread that has ended in a way that it never should.
+pub fn stopped() -> Error {
+    Error::new(Code::Internal, "a thread of the job stopped")
+}
+
 fn no_thread(error: &std::io::Error) -> Error {
     Error::new(
         Code::NoMemory,

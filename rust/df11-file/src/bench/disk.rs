@@ -10,9 +10,10 @@ use std::{
 
 use serde::Serialize;
 
-use super::{Stop, cancelled};
+use super::Stop;
 use crate::{
     error::{Code, Error, Result},
+    progress::cancelled,
     source::Source,
     system,
 };

@@ -13,14 +13,17 @@ use df11_codec::{
 };
 use serde::Serialize;
 
-use super::{Stop, cancelled};
+use super::Stop;
 use crate::{
     budget::PIECE_WEIGHTS,
     error::{Code, Error, Result},
+    progress::cancelled,
+    stored::unit_bytes,
+    task::{spawn_scoped, stopped},
 };
 
 /// Kernel chunks that one task checks.
-const CHUNKS_PER_RUN: usize = 16;
+const CHUNKS_PER_RUN: usize = unit_bytes::CHUNKS_PER_RUN as usize;
 /// Fewest passes of a measurement, whatever time they take.
 const FEWEST_PASSES: usize = 3;
 
@@ -224,18 +227,12 @@ impl<'a> Bench<'a> {
             }
         };
         let mut found = thread::scope(|scope| {
-            let start = |worker| {
-                let started = thread::Builder::new().spawn_scoped(scope, || share(worker));
-                started.map_err(|error| {
-                    Error::new(Code::NoMemory, format!("no thread can be started: {error}"))
-                })
-            };
+            let start = |worker| spawn_scoped(scope, "df11-bench", false, || share(worker));
             let workers = self.workers.iter_mut().map(start);
             let workers: Vec<_> = workers.collect::<Result<_>>()?;
             let mut found = Vec::new();
             for worker in workers {
-                let stopped = |_| Error::new(Code::Internal, "a worker thread stopped");
-                found.append(&mut worker.join().map_err(stopped)??);
+                found.append(&mut worker.join().map_err(|_| stopped())??);
             }
             Ok::<_, Error>(found)
         })?;

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::{
     budget::Budget,
-    error::{Code, Error, Result},
+    error::Result,
     options::Options,
     plan::{folder_of, plan},
     report::text,
@@ -132,11 +132,4 @@ pub fn bench(request: &Request, stop: Stop<'_>) -> Result<BenchReport> {
         read,
         estimate,
     })
-}
-
-fn cancelled() -> Error {
-    Error::new(
-        Code::Cancelled,
-        "stopped on request; nothing was left behind",
-    )
 }

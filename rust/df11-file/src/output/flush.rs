@@ -1,14 +1,14 @@
 //! Flushes what was written while the work goes on: the flush at the end stays short, also on a slow disk, and so does a stop.
 
 use std::{
-    sync::mpsc::{Receiver, SyncSender, sync_channel},
+    sync::mpsc::{SyncSender, sync_channel},
     thread,
 };
 
 use super::PartialFile;
 use crate::{
-    error::{Code, Error, Result},
-    task::spawn_scoped,
+    error::Result,
+    task::{spawn_scoped, stopped},
 };
 
 /// Bytes that may wait to be flushed.
@@ -18,18 +18,6 @@ const FLUSH_BYTES: u64 = 64 << 20;
 pub struct FlushRequests {
     sender: SyncSender<()>,
     asked_at: u64,
-}
-
-/// The two ends: one for the thread that writes, one for [`flush_on_request`].
-pub fn channel() -> (FlushRequests, Receiver<()>) {
-    let (sender, receiver) = sync_channel(1);
-    (
-        FlushRequests {
-            sender,
-            asked_at: 0,
-        },
-        receiver,
-    )
 }
 
 impl FlushRequests {
@@ -42,32 +30,27 @@ impl FlushRequests {
     }
 }
 
-/// Flushes as often as it is asked to, until nobody can ask any more.
-///
-/// # Errors
-/// `E_WRITE`, `E_NO_SPACE`: the system reports a failed write once, to whoever flushes first.
-pub fn flush_on_request(file: &PartialFile, requests: &Receiver<()>) -> Result<()> {
-    requests.iter().try_for_each(|()| file.sync())
-}
-
 /// Does `work` while a thread flushes what it writes.
 ///
 /// # Errors
-/// Those of the work, then those of the flush.
+/// Those of the work, then `E_WRITE`, `E_NO_SPACE` of the flush: the system reports a failed write once, to whoever flushes first.
 pub fn while_flushing<T>(
     file: &PartialFile,
     work: impl FnOnce(&mut FlushRequests) -> Result<T>,
 ) -> Result<T> {
-    let (mut requests, receiver) = channel();
+    let (sender, receiver) = sync_channel(1);
+    let mut requests = FlushRequests {
+        sender,
+        asked_at: 0,
+    };
     thread::scope(|scope| {
         let flushing = spawn_scoped(scope, "df11-flush", false, move || {
-            flush_on_request(file, &receiver)
+            // Until nobody can ask any more.
+            receiver.iter().try_for_each(|()| file.sync())
         })?;
         let outcome = work(&mut requests);
         drop(requests);
-        let flushed = flushing
-            .join()
-            .unwrap_or_else(|_| Err(Error::new(Code::Internal, "a thread of the job stopped")));
+        let flushed = flushing.join().unwrap_or_else(|_| Err(stopped()));
         outcome.and_then(|done| flushed.map(|()| done))
     })
 }

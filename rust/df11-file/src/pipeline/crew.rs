@@ -11,7 +11,6 @@ use df11_codec::EncodedPiece;
 use super::{
     encode::encode_and_write,
     span::Span,
-    stopped,
     unit::ActiveUnit,
     unit_check::{UnitCheck, wrong_bytes},
     verify::{Due, Weights},
@@ -22,6 +21,7 @@ use crate::{
     plan::Plan,
     progress::Progress,
     stored::unit_bytes::{RunMemory, UnitBytes},
+    task::stopped,
 };
 
 /// Something to do.

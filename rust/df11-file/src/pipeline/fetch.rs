@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::{
     budget::PIECE_WEIGHTS, convert::Conversion, error::Result, options::Io,
-    pipeline::io_choice::Choice, progress::Progress, source::Source,
+    pipeline::io_choice::Choice, progress::Progress, source::Source, task::stopped,
 };
 
 /// Bytes per read call, a piece: it is counted while it lies in the cache, and a request to stop is seen at once.
@@ -168,7 +168,7 @@ impl<'a> Fetcher<'a> {
                 .collect();
             let mut outcome = lane();
             for other in others {
-                outcome = outcome.and(other.join().unwrap_or_else(|_| Err(super::stopped())));
+                outcome = outcome.and(other.join().unwrap_or_else(|_| Err(stopped())));
             }
             outcome
         })?;

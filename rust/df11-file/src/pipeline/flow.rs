@@ -12,7 +12,6 @@ use super::{
     encode::{Front, UnitWriter},
     ledger::Ledger,
     span::Span,
-    stopped,
     unit::{ActiveUnit, Spares},
     verify::Verification,
 };
@@ -23,6 +22,7 @@ use crate::{
     progress::Progress,
     report::UnitReport,
     stored::unit_bytes::RunMemory,
+    task::stopped,
 };
 
 /// A unit of which something is still to be done.

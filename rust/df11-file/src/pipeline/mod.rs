@@ -27,14 +27,15 @@ use crate::{
     header::check_with_reference,
     options::{HeaderMode, IfExists, Verify},
     output::{
-        FileMap, PartialFile, flush,
+        FileMap, PartialFile,
+        flush::while_flushing,
         manifest::{Hashes, Manifest},
     },
     plan::{Plan, target_exists},
     progress::{Phase, Progress},
     report::{Report, Status},
     system,
-    task::spawn_scoped,
+    task::{spawn_scoped, stopped},
 };
 pub use existing::same_passthrough;
 pub use reader::read_weights;
@@ -129,37 +130,32 @@ fn write(
         progress,
         file,
     };
-    let (flush, flush_requests) = flush::channel();
-    let (map, hashes, read) = thread::scope(|scope| {
-        let low_priority = plan.options.low_priority;
-        let ended = || stopped();
-        let reading = spawn_scoped(scope, "df11-read", low_priority, move || {
-            reader.run(&loads, &home, &free, &filled)
-        })?;
-        let flushing = spawn_scoped(scope, "df11-flush", false, move || {
-            flush::flush_on_request(file, &flush_requests)
-        })?;
-        for _ in 0..budget.threads {
-            let (crew, tasks, tell) = (&crew, tasks.clone(), tell.clone());
-            spawn_scoped(scope, "df11-work", low_priority, move || {
-                crew.work(&tasks, &tell);
+    let (map, hashes, read) = while_flushing(file, |flush| {
+        thread::scope(|scope| {
+            let low_priority = plan.options.low_priority;
+            let reading = spawn_scoped(scope, "df11-read", low_priority, move || {
+                reader.run(&loads, &home, &free, &filled)
             })?;
-        }
-        drop((tasks, tell));
-        let flow = Flow::new(budget, progress, (give, done), Ledger::new(plan, progress));
-        let mut work = Work::new(plan, progress, file, manifest.as_ref(), spans, flush, flow)?;
-        let outcome = steps
-            .iter()
-            .try_for_each(|step| work.step(*step))
-            .and_then(|()| work.finish(report));
-        if outcome.is_err() {
-            // Otherwise the reader would first finish what it is reading, and wait for the brake.
-            progress.cancel();
-        }
-        let read = reading.join().map_err(|_| ended())?;
-        let flushed = flushing.join().map_err(|_| ended())?;
-        let (map, hashes) = outcome?;
-        flushed.map(|()| (map, hashes, read))
+            for _ in 0..budget.threads {
+                let (crew, tasks, tell) = (&crew, tasks.clone(), tell.clone());
+                spawn_scoped(scope, "df11-work", low_priority, move || {
+                    crew.work(&tasks, &tell);
+                })?;
+            }
+            drop((tasks, tell));
+            let flow = Flow::new(budget, progress, (give, done), Ledger::new(plan, progress));
+            let mut work = Work::new(plan, progress, file, manifest.as_ref(), spans, flush, flow)?;
+            let outcome = steps
+                .iter()
+                .try_for_each(|step| work.step(*step))
+                .and_then(|()| work.finish(report));
+            if outcome.is_err() {
+                // Otherwise the reader would first finish what it is reading, and wait for the brake.
+                progress.cancel();
+            }
+            let read = reading.join().map_err(|_| stopped())?;
+            outcome.map(|(map, hashes)| (map, hashes, read))
+        })
     })?;
     progress.set_phase(Phase::Finishing);
     plan.source.check_unchanged()?;
@@ -201,11 +197,6 @@ fn write_header(
     }
     check_with_reference(&header, map.data_bytes())?;
     file.write(&header, 0)
-}
-
-/// The error for a thread that has ended in a way that it never should.
-fn stopped() -> Error {
-    Error::new(Code::Internal, "a thread of the job stopped")
 }
 
 fn no_memory(error: &dyn std::error::Error) -> Error {

@@ -13,7 +13,6 @@ use super::{
     reader::read_weights,
     schedule::Step,
     span::{Span, SpanMemory},
-    stopped,
     survey::{Survey, SurveyedUnit},
     unit::ActiveUnit,
     unit_check::wrong_bytes,
@@ -30,6 +29,7 @@ use crate::{
     progress::{Phase, Progress},
     report::{Report, UnitReport},
     stored::unit_bytes::UnitBytes,
+    task::stopped,
 };
 
 /// Bytes of a copied tensor that are written, read back and compared at a time.
@@ -43,7 +43,7 @@ pub struct Work<'a> {
     /// Filled spans from the reader.
     spans: Receiver<Result<Span>>,
     /// Told how much was written.
-    flush: FlushRequests,
+    flush: &'a mut FlushRequests,
     flow: Flow<'a>,
     survey: Survey,
     probe: OverfillProbe,
@@ -67,7 +67,7 @@ impl<'a> Work<'a> {
         file: &'a PartialFile,
         manifest: Option<&Manifest>,
         spans: Receiver<Result<Span>>,
-        flush: FlushRequests,
+        flush: &'a mut FlushRequests,
         flow: Flow<'a>,
     ) -> Result<Self> {
         Ok(Self {
