@@ -101,12 +101,9 @@ impl<'a> Work<'a> {
     /// `E_STRUCTURE`, `E_VERIFY`.
     pub fn chosen(&mut self, unit: &StoredUnit) -> Result<Chosen> {
         self.progress.check_cancelled()?;
-        let bytes = UnitBytes {
-            read: &|buffer, offset| self.stored.file.read(buffer, offset),
-            place: unit.place,
-            layout: &unit.layout,
-            fault: &|message| fault(message).in_unit(&unit.name),
-        };
+        let read = |buffer: &mut [u8], offset| self.stored.file.read(buffer, offset);
+        let wrong = |message: &str| fault(message).in_unit(&unit.name);
+        let bytes = unit.bytes(&read, &wrong);
         let (tables, members) = structure::check(unit, &bytes, self.options.kernel)?;
         if self
             .against
@@ -191,12 +188,8 @@ impl<'a> Work<'a> {
                 .in_unit(&unit.name)
                 .hint("The file is damaged: make it again, or get a sound copy.")
         };
-        let bytes = UnitBytes {
-            read: &|buffer, offset| self.stored.file.read(buffer, offset),
-            place: unit.place,
-            layout: &unit.layout,
-            fault: &wrong,
-        };
+        let read = |buffer: &mut [u8], offset| self.stored.file.read(buffer, offset);
+        let bytes = unit.bytes(&read, &wrong);
         let memories = (0..self.threads + 2).map(|_| Memory::default()).collect();
         let mut hashes = (self.options.level == Level::Full && self.against.is_none())
             .then(|| self.source_hashes(unit, &chosen.members))

@@ -18,8 +18,7 @@ use crate::{
     architectures::Choice,
     error::{Code, Error, Result},
     progress::{Phase, Progress},
-    restore::parts::Parts,
-    stored::{Stored, hashes},
+    stored::{Stored, hashes, parts::Parts},
     task::Task,
 };
 use against::Against;
@@ -78,12 +77,7 @@ pub fn start(path: &Path, options: CheckOptions) -> Result<Task<CheckReport>> {
             .at_path(path));
     }
     if let Some(description) = &stored.description {
-        // What cannot be restored may be sound; what contradicts itself is not.
-        if let Err(error) = Parts::new(&stored, description) {
-            if error.code != Code::NotRestorable {
-                return Err(error.at_path(path));
-            }
-        }
+        Parts::new(&stored, description).map_err(|error| error.at_path(path))?;
     }
     let against = options
         .against

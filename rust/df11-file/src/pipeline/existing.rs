@@ -15,11 +15,7 @@ use crate::{
     plan::{Passthrough, Plan},
     progress::Progress,
     source::Source,
-    stored::{
-        Stored,
-        unit_bytes::{RunMemory, UnitBytes},
-        units::StoredUnit,
-    },
+    stored::{Stored, unit_bytes::RunMemory, units::StoredUnit},
 };
 
 /// Kernel chunks of a unit that are compared, besides its first and last.
@@ -154,12 +150,9 @@ fn sample(
     target: &Source,
 ) -> Result<()> {
     let (unit, layout) = (&plan.units[index], &stored.layout);
-    let bytes = UnitBytes {
-        read: &|buffer, offset| target.read(buffer, offset),
-        place: stored.place,
-        layout,
-        fault: &|message| wrong_bytes(plan, message).in_unit(&unit.name),
-    };
+    let read = |buffer: &mut [u8], offset| target.read(buffer, offset);
+    let wrong = |message: &str| wrong_bytes(plan, message).in_unit(&unit.name);
+    let bytes = stored.bytes(&read, &wrong);
     let check = UnitCheck {
         bytes,
         progress,

@@ -1,11 +1,10 @@
 //! `restore`: from a self-describing DF11 file the very file that it was made from.
 //!
-//! What the file says of its source is proven before the first write to cover every byte of it once (`parts`), and every tensor is hashed as it
+//! What the file says of its source is proven before the first write to cover every byte of it once (`stored/parts.rs`), and every tensor is hashed as it
 //! lies in the restored file before that gets its name (`write`).
 
 mod existing;
 mod name;
-pub(crate) mod parts;
 mod report;
 mod write;
 
@@ -23,11 +22,10 @@ use crate::{
     plan::{choose_target, target_exists},
     progress::{Phase, Progress},
     report::Status,
-    stored::{Stored, description::Description},
+    stored::{Stored, description::Description, parts::Parts},
     system,
     task::Task,
 };
-use parts::Parts;
 pub use report::RestoreReport;
 
 /// The choices of one restoration.
@@ -73,7 +71,9 @@ pub fn start(
             )
             .at_path(path));
     };
-    let parts = Parts::new(&stored, &description).map_err(|error| error.at_path(path))?;
+    let parts = Parts::new(&stored, &description)
+        .and_then(|parts| parts.require_all(&description).map(|()| parts))
+        .map_err(|error| error.at_path(path))?;
     let target = match target {
         Some(target) => target.to_path_buf(),
         None => name::beside(path, description.source_name.as_deref()),

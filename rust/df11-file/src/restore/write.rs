@@ -2,7 +2,7 @@
 
 use df11_codec::DecodeTables;
 
-use super::{Restoration, parts::Member};
+use super::Restoration;
 use crate::{
     error::{Code, Error, Result},
     ordered::in_order,
@@ -13,8 +13,9 @@ use crate::{
     progress::{Phase, Progress},
     stored::{
         hashes::TensorHashes,
+        parts::Member,
         structure,
-        unit_bytes::{CHUNKS_PER_RUN, RunMemory, UnitBytes},
+        unit_bytes::{CHUNKS_PER_RUN, RunMemory},
         units::{StoredUnit, fault},
     },
 };
@@ -32,7 +33,7 @@ pub fn check_units(job: &Restoration, progress: &Progress) -> Result<()> {
         let unit = &job.stored.units[*index];
         let wrong = |message: &str| fault(message).in_unit(&unit.name);
         let read = |buffer: &mut [u8], offset| job.stored.file.read(buffer, offset);
-        let bytes = bytes_of(unit, &read, &wrong);
+        let bytes = unit.bytes(&read, &wrong);
         let (_, weights) = structure::check(unit, &bytes, job.options.kernel)?;
         if !weights
             .into_iter()
@@ -68,19 +69,6 @@ pub fn write(job: &Restoration, file: &PartialFile, progress: &Progress) -> Resu
     file.sync()?;
     let length = (header.len() as u64).to_le_bytes();
     file.write(&[&length, header.as_slice()].concat(), 0)
-}
-
-fn bytes_of<'a>(
-    unit: &'a StoredUnit,
-    read: &'a (dyn Fn(&mut [u8], u64) -> Result<()> + Sync),
-    fault: &'a (dyn Fn(&str) -> Error + Sync),
-) -> UnitBytes<'a> {
-    UnitBytes {
-        read,
-        place: unit.place,
-        layout: &unit.layout,
-        fault,
-    }
 }
 
 fn damaged(message: &str) -> Error {
@@ -177,7 +165,7 @@ impl<'a> Writer<'a> {
     fn run(&self, number: usize, unit: &StoredUnit, run: u64, memory: &mut Memory) -> Result<()> {
         let wrong = |message: &str| damaged(message).in_unit(&unit.name);
         let read = |buffer: &mut [u8], offset| self.job.stored.file.read(buffer, offset);
-        let bytes = bytes_of(unit, &read, &wrong);
+        let bytes = unit.bytes(&read, &wrong);
         let tables = match memory.tables.take() {
             Some((of, tables)) if of == number => tables,
             spare => bytes.tables(self.job.options.kernel, spare.map(|(_, tables)| tables))?,

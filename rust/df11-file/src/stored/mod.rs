@@ -2,6 +2,7 @@
 
 pub mod description;
 pub mod hashes;
+pub mod parts;
 pub mod structure;
 pub mod unit_bytes;
 pub mod units;

@@ -41,8 +41,7 @@ pub struct RunMemory {
     gaps: Vec<u8>,
     output_positions: Vec<u8>,
     sign_mantissa: Vec<u8>,
-    /// For the codec's check.
-    pub check: CheckBuffers,
+    check: CheckBuffers,
 }
 
 impl Default for RunMemory {

@@ -8,7 +8,7 @@ use df11_codec::{
 };
 use safetensors::Dtype;
 
-use super::unit_bytes::MAX_LUT_ROWS;
+use super::unit_bytes::{Fault, MAX_LUT_ROWS, ReadAt, UnitBytes};
 use crate::{
     error::{Code, Error},
     header::{Header, TensorInfo},
@@ -40,6 +40,18 @@ pub struct StoredUnit {
     pub layout: UnitLayout,
     /// Tensors that were concatenated.
     pub members: u64,
+}
+
+impl StoredUnit {
+    /// Its tensors in the file that `read` reads; `fault` says what is wrong with them.
+    pub fn bytes<'a>(&'a self, read: ReadAt<'a>, fault: Fault<'a>) -> UnitBytes<'a> {
+        UnitBytes {
+            read,
+            place: self.place,
+            layout: &self.layout,
+            fault,
+        }
+    }
 }
 
 /// The units of a file, in the order of their names; and what is wrong with the others.

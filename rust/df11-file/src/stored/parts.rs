@@ -4,10 +4,10 @@ use std::{collections::HashMap, ops::Range};
 
 use safetensors::Dtype;
 
+use super::{Stored, description::Description, units::fault};
 use crate::{
     error::{Code, Error, Result},
     header::{Header, TensorInfo},
-    stored::{Stored, description::Description, units::fault},
 };
 
 /// A tensor of the source that is a part of a unit.
@@ -30,14 +30,15 @@ pub struct Parts {
     pub copied: Vec<(usize, usize)>,
     /// Kept tensors: index in the source's header, and where their bytes lie among those that were kept.
     pub kept: Vec<(usize, Range<usize>)>,
+    /// Dropped tensors whose bytes were not kept: indices in the source's header.
+    missing: Vec<usize>,
 }
 
 impl Parts {
     /// Finds every tensor of the source.
     ///
     /// # Errors
-    /// `E_STRUCTURE` where the description does not fit the file or does not cover the source; `E_NOT_RESTORABLE` where it fits, and says that something
-    /// of the source is missing.
+    /// `E_STRUCTURE` where the description does not fit the file or does not cover the source.
     pub fn new(stored: &Stored, description: &Description) -> Result<Self> {
         let mut claims = Claims::new(&description.header);
         let units = units(stored, description, &mut claims)?;
@@ -58,22 +59,31 @@ impl Parts {
             let error = fault("its metadata has no hash of this tensor of its source");
             return Err(error.in_tensor(&tensor(unproven).name));
         }
-        let members = units.iter().flat_map(|(_, members)| members);
-        let rounded: Vec<_> = members
-            .map(|member| tensor(member.tensor))
-            .filter(|tensor| tensor.dtype != Dtype::BF16)
-            .collect();
-        let missing: Vec<_> = missing.into_iter().map(tensor).collect();
-        refuse(
-            &missing,
-            "are no part of the model and were too large to be kept",
-        )?;
-        refuse(&rounded, "were rounded to BF16 when the file was made")?;
         Ok(Self {
             units,
             copied,
             kept,
+            missing,
         })
+    }
+
+    /// Makes sure that the file holds all of its source.
+    ///
+    /// # Errors
+    /// `E_NOT_RESTORABLE` with what is missing.
+    pub fn require_all(&self, description: &Description) -> Result<()> {
+        let tensor = |index: usize| &description.header.tensors[index];
+        let missing: Vec<_> = self.missing.iter().map(|&index| tensor(index)).collect();
+        refuse(
+            &missing,
+            "are no part of the model and were too large to be kept",
+        )?;
+        let members = self.units.iter().flat_map(|(_, members)| members);
+        let rounded: Vec<_> = members
+            .map(|member| tensor(member.tensor))
+            .filter(|tensor| tensor.dtype != Dtype::BF16)
+            .collect();
+        refuse(&rounded, "were rounded to BF16 when the file was made")
     }
 }
 
