@@ -1,6 +1,6 @@
 //! What a compression did, for people and programs (schema `df11.report/1`).
 
-use std::{path::Path, time::Instant};
+use std::{collections::BTreeMap, path::Path, time::Instant};
 
 use df11_codec::{CodeKind, Kernel, UnitCode};
 use serde::Serialize;
@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::{
     architectures::Loader,
     budget::Budget,
+    changes::Changes,
     options::Io,
     plan::{Plan, UnitPlan},
 };
@@ -62,6 +63,8 @@ pub struct Report {
     pub io: &'static str,
     /// The units, in the order they were written.
     pub units: Vec<UnitReport>,
+    /// What rounding to BF16 did; none where nothing was rounded.
+    pub cast: Option<CastReport>,
     /// What the user should know.
     pub notes: Vec<String>,
     /// The implementation of the hot loops.
@@ -70,6 +73,25 @@ pub struct Report {
     pub threads: usize,
     /// Memory budget in bytes.
     pub memory_budget: u64,
+}
+
+/// What rounding did to the weights that were not BF16.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CastReport {
+    /// Tensors that were rounded.
+    pub tensors: u64,
+    /// Of these, the ones of which a value changed.
+    pub changed_tensors: u64,
+    /// Values that were rounded.
+    pub values: u64,
+    /// Of these, the ones that changed. A NaN that stays one has not.
+    pub changed_values: u64,
+    /// Of the changed values, finite ones that became infinite.
+    pub to_infinity: u64,
+    /// Of the changed values, those that became 0.
+    pub to_zero: u64,
+    /// The largest change of all other values, as a share of the value.
+    pub largest_relative_change: f64,
 }
 
 /// One unit of a report.
@@ -119,6 +141,7 @@ impl Report {
             device_bytes_read: None,
             io: plan.options.io.as_str(),
             units: Vec::new(),
+            cast: None,
             notes: plan
                 .notes
                 .iter()
@@ -132,14 +155,16 @@ impl Report {
     }
 
     /// Adds what is known once everything was read.
-    pub(crate) fn take_totals(&mut self, bytes_read: u64, changed_values: u64, io: Io) {
+    pub(crate) fn take_totals(
+        &mut self,
+        bytes_read: u64,
+        changes: &BTreeMap<usize, Changes>,
+        io: Io,
+    ) {
         self.bytes_read = bytes_read;
         self.io = io.as_str();
-        if changed_values > 0 {
-            self.notes.push(format!(
-                "{changed_values} values changed when they were rounded to BF16"
-            ));
-        }
+        self.cast = CastReport::of(changes);
+        self.notes.extend(self.cast.map(|cast| cast.sentence()));
         let special = self.units.iter().flat_map(|unit| {
             unit.notes
                 .iter()
@@ -154,6 +179,57 @@ impl Report {
         self.ratio = self.target_bytes as f64 / self.source_bytes.max(1) as f64;
         self.seconds = started.elapsed().as_secs_f64();
         self
+    }
+}
+
+impl CastReport {
+    /// Of what rounding did tensor by tensor.
+    fn of(changes: &BTreeMap<usize, Changes>) -> Option<Self> {
+        let mut all = Changes::default();
+        changes.values().for_each(|tensor| all.add(tensor));
+        let changed = changes.values().filter(|tensor| tensor.changed > 0);
+        (all.values > 0).then(|| Self {
+            tensors: changes.len() as u64,
+            changed_tensors: changed.count() as u64,
+            values: all.values,
+            changed_values: all.changed,
+            to_infinity: all.to_infinity,
+            to_zero: all.to_zero,
+            largest_relative_change: all.largest,
+        })
+    }
+
+    fn sentence(self) -> String {
+        let Self {
+            tensors, values, ..
+        } = self;
+        if self.changed_values == 0 {
+            return format!(
+                "rounding {tensors} tensors to BF16 changed none of their {values} values"
+            );
+        }
+        let counted = |count: u64, what: &str| match count {
+            0 => String::new(),
+            count => format!("; {count} became {what}"),
+        };
+        format!(
+            "rounding {tensors} tensors to BF16 changed {} of their {values} values, in {} tensors, by at most {}{}{}",
+            self.changed_values,
+            self.changed_tensors,
+            percent(self.largest_relative_change),
+            counted(self.to_infinity, "infinite"),
+            counted(self.to_zero, "0"),
+        )
+    }
+}
+
+/// A share with two digits, however small.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent >= 0.01 {
+        format!("{percent:.2} %")
+    } else {
+        format!("{percent:.1e} %")
     }
 }
 

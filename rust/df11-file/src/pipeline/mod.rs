@@ -159,7 +159,7 @@ fn write(
     })?;
     progress.set_phase(Phase::Finishing);
     plan.source.check_unchanged()?;
-    report.take_totals(read.totals.bytes, read.totals.changed_values, read.io);
+    report.take_totals(read.totals.bytes, &read.changes, read.io);
     // The header replaces the marker, so by then little may be left to flush: killed in between, the file would not be known as ours.
     file.sync()?;
     write_header(plan, file, &map, manifest.as_ref(), hashes, &read)
