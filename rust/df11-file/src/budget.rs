@@ -2,6 +2,7 @@
 
 use crate::{
     error::{Code, Error, Result},
+    header::MAX_HEADER_BYTES,
     options::Options,
     system,
 };
@@ -14,6 +15,10 @@ pub const MIN_BUDGET: u64 = 64 << 20;
 const MAX_DEFAULT_BUDGET: u64 = 1 << 30;
 /// Program, libraries, stacks, headers, the allocator's slack.
 const FIXED_BYTES: u64 = 20 << 20;
+/// Memory that a header takes, parsed, planned and written again, for each of its bytes: at most, where it lists nothing but the shortest tensors.
+const BYTES_PER_HEADER_BYTE: u64 = 16;
+/// Of that, what [`FIXED_BYTES`] covers: headers of 256 KiB.
+const FIXED_HEADER_BYTES: u64 = 4 << 20;
 /// One worker: an encoded piece in work, one waiting for its turn, one run of kernel chunks read back. Codes of 32 bits are the worst case.
 const BYTES_PER_THREAD: u64 = 4 << 20;
 /// Spans at a time: several, so that a large unit stays in memory as a whole and the next is read as it goes.
@@ -38,14 +43,25 @@ impl Budget {
         weights <= self.span_weights * SPANS as u64
     }
 
-    /// The budget for units of at most `largest_unit` weights.
+    /// Longest header that is read, in bytes: it may take half of the budget.
+    pub fn longest_header(options: &Options) -> u64 {
+        (wanted_bytes(options) / 2 / BYTES_PER_HEADER_BYTE).min(MAX_HEADER_BYTES)
+    }
+
+    /// The budget for units of at most `largest_unit` weights, and a short header.
     ///
     /// # Errors
     /// `E_OPTION` for a budget below 64 MiB or no threads.
     pub fn new(options: &Options, largest_unit: u64) -> Result<Self> {
-        let bytes = options.max_memory.unwrap_or_else(|| {
-            (system::available_memory() / 4).clamp(MIN_BUDGET, MAX_DEFAULT_BUDGET)
-        });
+        Self::for_source(options, largest_unit, 0)
+    }
+
+    /// The budget for a source with a header of `header_bytes` bytes.
+    ///
+    /// # Errors
+    /// `E_OPTION` for a budget below 64 MiB or no threads; `E_NO_MEMORY` where the header or the largest unit needs more.
+    pub fn for_source(options: &Options, largest_unit: u64, header_bytes: u64) -> Result<Self> {
+        let bytes = wanted_bytes(options);
         if bytes < MIN_BUDGET {
             let message = format!("a memory budget of {bytes} bytes is too small");
             return Err(Error::new(Code::Option, message).hint("Allow at least 64 MiB."));
@@ -56,18 +72,17 @@ impl Budget {
                 Error::new(Code::Option, "no threads were allowed").hint("Allow at least one.")
             );
         }
-        let room = bytes - FIXED_BYTES;
+        let header = header_bytes
+            .saturating_mul(BYTES_PER_HEADER_BYTE)
+            .saturating_sub(FIXED_HEADER_BYTES);
+        let room = (bytes - FIXED_BYTES).saturating_sub(header);
         let threads = (wanted as u64).min((room / 2 / BYTES_PER_THREAD).max(1));
         let counts = largest_unit.div_ceil(PIECE_WEIGHTS) * BYTES_PER_PIECE;
-        let spans = (room - threads * BYTES_PER_THREAD)
-            .checked_sub(counts)
-            .ok_or_else(|| {
-                Error::new(
-                    Code::NoMemory,
-                    "the largest unit needs a larger memory budget",
-                )
-                .hint("Raise it.")
-            })?;
+        let spans = room.checked_sub(threads * BYTES_PER_THREAD + counts);
+        let spans = spans.ok_or_else(|| {
+            let message = "the header and the largest unit need a larger memory budget";
+            Error::new(Code::NoMemory, message).hint("Raise it.")
+        })?;
         let piece = PIECE_WEIGHTS * 2 + BYTES_PER_PIECE;
         let span_weights = (spans / SPANS as u64 / piece).max(1) * PIECE_WEIGHTS;
         Ok(Self {
@@ -76,4 +91,11 @@ impl Budget {
             span_weights,
         })
     }
+}
+
+/// What the user allows, or a share of what there is.
+fn wanted_bytes(options: &Options) -> u64 {
+    options
+        .max_memory
+        .unwrap_or_else(|| (system::available_memory() / 4).clamp(MIN_BUDGET, MAX_DEFAULT_BUDGET))
 }

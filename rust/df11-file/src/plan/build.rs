@@ -12,6 +12,7 @@ use safetensors::Dtype;
 use super::{Member, Passthrough, Plan, UnitPlan, recognise, target};
 use crate::{
     architectures::{Architecture, Library, Names, strip_prefix},
+    budget::Budget,
     convert::Conversion,
     error::{Code, Error, Result},
     header::{METADATA, TensorInfo},
@@ -30,7 +31,7 @@ pub fn plan(source: &Path, target: Option<&Path>, options: Options) -> Result<Pl
         return Err(error.hint("Allow some bytes a second, or set no limit."));
     }
     let library = Library::load(&options.definitions)?;
-    let source = Source::open(source)?;
+    let source = Source::open_within(source, Budget::longest_header(&options))?;
     let path = source.path().to_path_buf();
     let plan = build(source, &library, target, options);
     plan.map_err(|mut error| {
@@ -57,7 +58,7 @@ fn build(
     let architecture = library.find(&Names::new(header, prefix), &options.architecture)?;
     let mut faults = Vec::new();
     let mut notes = Vec::new();
-    let (named, dropped) = name_tensors(&header.tensors, prefix, &architecture, &mut faults);
+    let (named, dropped) = name_tensors(&header.tensors, prefix, &architecture, &mut faults)?;
     let mut draft = Draft {
         tensors: &header.tensors,
         architecture: &architecture,
@@ -121,15 +122,13 @@ fn name_tensors(
     prefix: &str,
     architecture: &Architecture,
     faults: &mut Vec<Error>,
-) -> (BTreeMap<String, usize>, Vec<usize>) {
+) -> Result<(BTreeMap<String, usize>, Vec<usize>)> {
     let mut named = BTreeMap::new();
     let mut dropped = Vec::new();
     for (index, tensor) in tensors.iter().enumerate() {
-        match tensor
-            .name
-            .strip_prefix(prefix)
-            .and_then(|name| architecture.target_name(name))
-        {
+        let stripped = tensor.name.strip_prefix(prefix);
+        let target = stripped.map_or(Ok(None), |name| architecture.target_name(name));
+        match target.map_err(|error| error.in_tensor(&tensor.name))? {
             None => dropped.push(index),
             Some(name) => {
                 if let Some(other) = named.insert(name.clone(), index) {
@@ -141,7 +140,7 @@ fn name_tensors(
             }
         }
     }
-    (named, dropped)
+    Ok((named, dropped))
 }
 
 struct Draft<'a> {

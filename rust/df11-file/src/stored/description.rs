@@ -11,6 +11,7 @@ use super::units::fault;
 use crate::{
     error::Result,
     header::{Header, MAX_HEADER_BYTES, parse},
+    options::Cast,
     output::manifest::{FORMAT, KEY_PREFIX, MAX_KEPT_DROPPED, Stamp},
 };
 
@@ -78,6 +79,12 @@ impl Description {
         let names = packed("names", MAX_HEADER_BYTES)?;
         let stamp: Stamp =
             serde_json::from_str(value("stamp")?).map_err(|_| unreadable("stamp"))?;
+        if stamp.cast.parse::<Cast>().is_err() {
+            return Err(fault(&format!(
+                "its metadata df11.stamp names a cast that is not known here: {}",
+                stamp.cast
+            )));
+        }
         let header_json = packed("source_header", MAX_HEADER_BYTES)?;
         for (key, bytes, expected) in [
             ("names", &names, &stamp.names_xxh3),

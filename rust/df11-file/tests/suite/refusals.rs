@@ -320,6 +320,19 @@ fn faulty_architecture_files() {
             format!("{head}[detect]\n{}", &World::definition()[units..]),
             "either [refused] or",
         ),
+        (
+            changed(r#"all = ["toy.marker"]"#, r#"none = ["a"]"#),
+            "demands neither names nor shapes",
+        ),
+        (
+            changed(r#"all = ["toy.marker"]"#, r#"any = [["toy.marker"], []]"#),
+            "a group of any in [detect] is empty",
+        ),
+        (
+            changed("[detect]\nall = [\"toy.marker\"]\n", "")
+                .replace(r#"id = "Toy""#, "id = \"Toy\"\nvariant_of = \"Toys\""),
+            "variant_of names Toys",
+        ),
         (changed("schema = 1", ""), "schema"),
         (changed("[keys]", "[kyes]"), "kyes"),
         (changed("keep_f32", "keep_f16"), "keep_f16"),
@@ -356,6 +369,62 @@ fn faulty_architecture_files() {
     let also = error.also.iter();
     let also: Vec<_> = also.map(|other| (other.code, other.path.clone())).collect();
     assert_eq!(also, [(Code::Read, Some(binary))]);
+}
+
+/// A file of the user's takes the place of a built-in one, but nothing says which of two beside each other would.
+#[test]
+fn an_id_twice_in_a_folder() {
+    let world = World::of_unit(weights::realistic(1, 10));
+    let (one, two) = (
+        world.path("architectures/toy.toml"),
+        world.path("architectures/toy2.toml"),
+    );
+    fs::write(&two, changed("a toy", "another toy")).unwrap();
+    let error = world.plan(world.options()).unwrap_err();
+    assert_eq!(error.code, Code::Definition);
+    check(&error, &two);
+    assert!(error.message.contains(one.to_str().unwrap()), "{error}");
+    // In folders of their own the later one counts.
+    fs::create_dir(world.path("more")).unwrap();
+    fs::rename(&two, world.path("more/toy.toml")).unwrap();
+    let mut options = world.options();
+    options.definitions.push(world.path("more"));
+    assert_eq!(
+        world.plan(options).unwrap().architecture.name,
+        "another toy"
+    );
+}
+
+#[test]
+fn renames_that_never_end() {
+    let world = World::of_unit(weights::realistic(1, 10));
+    let doubled = r"['^.*$', '$0$0'], ".repeat(30);
+    world.define(&changed(r"rename = [", &format!("rename = [{doubled}")));
+    let error = world.plan(world.options()).unwrap_err();
+    assert_eq!(error.code, Code::Definition);
+    check(&error, &world.path("architectures/toy.toml"));
+    assert_eq!(error.tensor.as_deref(), Some("one.0.weight"));
+    for words in ["renames of Toy", "4096 bytes"] {
+        assert!(error.message.contains(words), "{error}");
+    }
+    // What is long already may stay so.
+    let long = "a".repeat(10_000);
+    let world = World::new(vec![one("one.0.weight"), one(&long)]);
+    world.plan(world.options()).unwrap();
+}
+
+/// Headers count too: they are refused where the budget does not hold what becomes of them.
+#[test]
+fn headers_that_memory_does_not_hold() {
+    let world = World::new(vec![one("one.0.weight"), one(&"a".repeat(3 << 20))]);
+    let error = refusal(&world, world.small());
+    assert_eq!(error.code, Code::NoMemory);
+    assert!(error.message.contains("its header of 31458"), "{error}");
+    let enough = Options {
+        max_memory: Some(101 << 20),
+        ..world.options()
+    };
+    world.run(enough).unwrap();
 }
 
 #[test]
