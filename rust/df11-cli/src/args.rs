@@ -63,6 +63,9 @@ pub struct Recognition {
     /// Round unit weights of other float types to BF16 instead of refusing them.
     #[arg(long, default_value = Cast::NAMES[0], value_parser = PossibleValuesParser::new(Cast::NAMES))]
     pub cast: String,
+    /// Leave those units as they are that DF11 cannot hold, would make larger, or would have to round, where the loader takes them so.
+    #[arg(long)]
+    pub keep_uncompressed: bool,
 }
 
 #[derive(clap::Args)]
@@ -191,6 +194,7 @@ impl Recognition {
             architecture: Choice::from(self.arch.as_str()),
             header: self.header.parse()?,
             cast: self.cast.parse()?,
+            keep_uncompressed: self.keep_uncompressed,
             definitions: self.definitions.folders.clone(),
             ..Options::default()
         })

@@ -88,6 +88,8 @@ codes! {
     Dtype = "E_DTYPE", Refused;
     /// A unit holds an exponent that DF11 has no room for.
     Exponent = "E_EXPONENT", Refused;
+    /// As DF11 the file would not be smaller.
+    NoGain = "E_NO_GAIN", Refused;
     /// A unit has no weights, or more than the decode kernel can index.
     UnitSize = "E_UNIT_SIZE", Refused;
     /// The source changed while it was read.

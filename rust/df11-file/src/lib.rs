@@ -34,6 +34,6 @@ pub use job::Job;
 pub use options::Options;
 pub use plan::{Plan, PlanReport, plan};
 pub use progress::{Phase, Snapshot};
-pub use report::{CastReport, Report, Status, UnitReport};
+pub use report::{CastReport, LeftUnit, Report, Status, UnitReport};
 pub use source::Source;
 pub use task::Task;

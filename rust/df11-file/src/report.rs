@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path, time::Instant};
 
-use df11_codec::{CodeKind, Kernel, UnitCode};
+use df11_codec::{CodeKind, Kernel, UnitCode, UnitLayout};
 use serde::Serialize;
 
 use crate::{
@@ -63,6 +63,8 @@ pub struct Report {
     pub io: &'static str,
     /// The units, in the order they were written.
     pub units: Vec<UnitReport>,
+    /// Units that were left as they are, because DF11 cannot hold them or would make them larger.
+    pub left: Vec<LeftUnit>,
     /// What rounding to BF16 did; none where nothing was rounded.
     pub cast: Option<CastReport>,
     /// What the user should know.
@@ -73,6 +75,30 @@ pub struct Report {
     pub threads: usize,
     /// Memory budget in bytes.
     pub memory_budget: u64,
+}
+
+/// A unit that was left as it is.
+#[derive(Clone, Debug, Serialize)]
+pub struct LeftUnit {
+    /// Its name.
+    pub name: String,
+    /// Its weights.
+    pub weights: u64,
+    /// Its bytes in the result.
+    pub bytes: u64,
+    /// Why.
+    pub reason: String,
+}
+
+impl LeftUnit {
+    pub(crate) fn new(unit: &UnitPlan, bytes: u64, reason: String) -> Self {
+        Self {
+            name: unit.name.clone(),
+            weights: unit.weights,
+            bytes,
+            reason,
+        }
+    }
 }
 
 /// What rounding did to the weights that were not BF16.
@@ -141,6 +167,7 @@ impl Report {
             device_bytes_read: None,
             io: plan.options.io.as_str(),
             units: Vec::new(),
+            left: Vec::new(),
             cast: None,
             notes: plan
                 .notes
@@ -152,6 +179,14 @@ impl Report {
             threads: budget.threads,
             memory_budget: budget.bytes,
         }
+    }
+
+    /// Adds the units that are left as they are.
+    pub(crate) fn take_left(&mut self, left: Vec<LeftUnit>) {
+        let note =
+            |unit: &LeftUnit| format!("unit {} was left uncompressed: {}", unit.name, unit.reason);
+        self.notes.extend(left.iter().map(note));
+        self.left = left;
     }
 
     /// Adds what is known once everything was read.
@@ -236,14 +271,7 @@ fn percent(share: f64) -> String {
 impl UnitReport {
     /// The report of an encoded unit whose weights were read `reads` times.
     pub(crate) fn new(unit: &UnitPlan, code: &UnitCode, reads: u32) -> Self {
-        let layout = code.layout();
-        let split_bytes = (unit.members.len() as u64 - 1) * 8;
-        let df11_bytes = layout.encoded_exponent_bytes
-            + layout.gaps_bytes
-            + layout.lut_rows * 256
-            + layout.position_entries * 4
-            + layout.weights
-            + split_bytes;
+        let df11_bytes = df11_bytes(unit, code.layout());
         let name = match code.kind() {
             CodeKind::Official => "official",
             CodeKind::Flattened { .. } => "flattened",
@@ -262,8 +290,22 @@ impl UnitReport {
     }
 }
 
+/// Bytes of the six tensors of a unit with this layout.
+pub(crate) fn df11_bytes(unit: &UnitPlan, layout: &UnitLayout) -> u64 {
+    let split_bytes = (unit.members.len() as u64 - 1) * 8;
+    layout.encoded_exponent_bytes
+        + layout.gaps_bytes
+        + layout.lut_rows * 256
+        + layout.position_entries * 4
+        + layout.weights
+        + split_bytes
+}
+
 fn notes(code: &UnitCode, df11_bytes: u64, bf16_bytes: u64) -> Vec<String> {
     let repaired = code.repaired_table();
+    let larger = format!(
+        "it is larger than its BF16 weights: {df11_bytes} bytes instead of {bf16_bytes}; it could be left as it is ('keep uncompressed')"
+    );
     let cases = [
         (
             matches!(code.kind(), CodeKind::Flattened { .. }),
@@ -285,10 +327,7 @@ fn notes(code: &UnitCode, df11_bytes: u64, bf16_bytes: u64) -> Vec<String> {
             code.official_crashes() && code.kind() == CodeKind::Official,
             "the official tool cannot encode it (it crashes); the code follows its rules",
         ),
-        (
-            df11_bytes > bf16_bytes,
-            "it is larger than its BF16 weights",
-        ),
+        (df11_bytes > bf16_bytes, &larger),
     ];
     cases
         .iter()

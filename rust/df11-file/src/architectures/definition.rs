@@ -247,6 +247,12 @@ impl Architecture {
         None
     }
 
+    /// Whether the loader tells the model by this unit, so that it must not stay uncompressed.
+    pub fn needs(&self, unit: &str) -> bool {
+        let loader = self.loader.as_ref();
+        loader.is_some_and(|loader| loader.needs.iter().any(|needed| needed == unit))
+    }
+
     /// The name that a source tensor (prefix stripped) gets, or none where it is dropped.
     ///
     /// # Errors

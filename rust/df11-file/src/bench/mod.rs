@@ -99,7 +99,10 @@ pub fn bench(request: &Request, stop: Stop<'_>) -> Result<BenchReport> {
         .transpose()?;
     let units = plan.iter().flat_map(|plan| &plan.units);
     let largest = units.map(|unit| unit.weights).max().unwrap_or(0);
-    let budget = Budget::new(options, largest)?;
+    let header_bytes = plan
+        .as_ref()
+        .map_or(0, |plan| plan.source.header_json().len());
+    let budget = Budget::for_source(options, largest, header_bytes as u64)?;
     let folder = request.folder.clone();
     let folder = folder.unwrap_or_else(|| source.map_or_else(|| Path::new(".").into(), folder_of));
     let effort = if request.quick { QUICK } else { FULL };

@@ -1,10 +1,12 @@
 //! From a plan to a file: the reader runs ahead, the pool encodes and verifies, one thread keeps the order.
 
+mod choose;
 mod crew;
 mod encode;
 mod existing;
 mod fetch;
 mod flow;
+mod gain;
 mod io_choice;
 mod ledger;
 mod overfill;
@@ -12,6 +14,7 @@ mod reader;
 mod schedule;
 mod span;
 mod survey;
+mod surveyor;
 mod unit;
 mod unit_check;
 mod verify;
@@ -25,7 +28,7 @@ use crate::{
     budget::{Budget, SPANS},
     error::{Code, Error, Result},
     header::check_with_reference,
-    options::{HeaderMode, IfExists, Verify},
+    options::{HeaderMode, IfExists},
     output::{
         FileMap, PartialFile,
         flush::while_flushing,
@@ -42,6 +45,7 @@ pub use reader::read_weights;
 pub use span::SpanMemory;
 pub use survey::locate;
 
+use choose::{FirstPass, choose};
 use crew::Crew;
 use flow::Flow;
 use ledger::Ledger;
@@ -79,7 +83,16 @@ pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
             .notes
             .push("a partial file left by an interrupted run was replaced".to_owned());
     }
-    let outcome = write(plan, progress, &budget, &file, &mut report);
+    let outcome = if plan.options.keep_uncompressed {
+        choose(plan, &budget, progress).and_then(|chosen| {
+            report.take_left(chosen.left);
+            let job = (&chosen.plan, &budget, &file);
+            write(job, progress, chosen.survey, &mut report)
+        })
+    } else {
+        let job = (plan, &budget, &file);
+        write(job, progress, FirstPass::none(plan), &mut report)
+    };
     // The codes of a failed write stay; a changed source explains any failure better.
     if outcome
         .as_ref()
@@ -99,23 +112,17 @@ pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
 
 /// Writes everything but the name.
 fn write(
-    plan: &Plan,
+    (plan, budget, file): (&Plan, &Budget, &PartialFile),
     progress: &Progress,
-    budget: &Budget,
-    file: &PartialFile,
+    survey: FirstPass,
     report: &mut Report,
 ) -> Result<()> {
-    let steps = schedule::steps(plan, budget);
+    let is_surveyed = survey.units.iter().all(Option::is_some);
+    let steps = schedule::steps(plan, budget, is_surveyed);
     let loads = schedule::loads(plan, budget.span_weights, &steps);
     let sizes = || loads.iter().map(|load| schedule::load_bytes(plan, load));
-    progress.set_total(
-        sizes().sum(),
-        if plan.options.verify == Verify::Full {
-            3
-        } else {
-            2
-        },
-    );
+    let bytes: u64 = sizes().sum();
+    progress.set_total(survey.bytes + bytes, plan.options.verify.stages());
     let manifest = match plan.options.header {
         HeaderMode::SelfDescribing => Some(Manifest::new(plan)?),
         HeaderMode::Official => None,
@@ -131,7 +138,7 @@ fn write(
         progress,
         file,
     };
-    let (map, hashes, read) = while_flushing(file, |flush| {
+    let (map, hashes, mut read) = while_flushing(file, |flush| {
         thread::scope(|scope| {
             let low_priority = plan.options.low_priority;
             let reading = spawn_scoped(scope, "df11-read", low_priority, move || {
@@ -145,7 +152,8 @@ fn write(
             }
             drop((tasks, tell));
             let flow = Flow::new(budget, progress, (give, done), Ledger::new(plan, progress));
-            let mut work = Work::new(plan, progress, file, manifest.as_ref(), spans, flush, flow)?;
+            let job = (plan, progress, file, manifest.as_ref());
+            let mut work = Work::new(job, spans, flush, flow, survey.units)?;
             let outcome = steps
                 .iter()
                 .try_for_each(|step| work.step(*step))
@@ -158,6 +166,7 @@ fn write(
             outcome.map(|(map, hashes)| (map, hashes, read))
         })
     })?;
+    read.add(survey.read);
     progress.set_phase(Phase::Finishing);
     plan.source.check_unchanged()?;
     report.take_totals(read.totals.bytes, &read.changes, read.io);

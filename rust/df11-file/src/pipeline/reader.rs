@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// What the reader knows at the end.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ReadTotals {
     /// Bytes.
     pub totals: Totals,
@@ -28,6 +28,19 @@ pub struct ReadTotals {
     pub hashes: Vec<Option<u64>>,
     /// The way in which it ended up reading.
     pub io: Io,
+}
+
+impl ReadTotals {
+    /// Adds what was read before, by another reader.
+    pub fn add(&mut self, before: Self) {
+        self.totals.bytes += before.totals.bytes;
+        for (hash, before) in self.hashes.iter_mut().zip(before.hashes) {
+            *hash = hash.or(before);
+        }
+        for (tensor, changes) in before.changes {
+            self.changes.entry(tensor).or_default().add(&changes);
+        }
+    }
 }
 
 /// Reads a job's loads in order.

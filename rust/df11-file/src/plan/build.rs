@@ -16,7 +16,7 @@ use crate::{
     convert::Conversion,
     error::{Code, Error, Result},
     header::{METADATA, TensorInfo},
-    options::{Cast, HeaderMode, Options},
+    options::{Cast, Options},
     output::{UNKNOWN, manifest::MAX_KEPT_DROPPED, unit_tensors},
     source::Source,
 };
@@ -66,18 +66,19 @@ fn build(
         rest: named,
         faults,
         notes,
+        left: None,
     };
     let mut units = draft.units();
     let mut passthrough = draft.passthrough();
     if units.is_empty() && draft.faults.is_empty() {
-        let message = format!(
-            "no tensor belongs to a compression unit of {}",
-            architecture.id
-        );
-        draft.faults.push(
-            Error::new(Code::NoUnits, message)
-                .hint("The architecture file does not fit the model."),
-        );
+        let fault = draft.left.take().unwrap_or_else(|| {
+            let message = format!(
+                "no tensor belongs to a compression unit of {}",
+                architecture.id
+            );
+            Error::new(Code::NoUnits, message).hint("The architecture file does not fit the model.")
+        });
+        draft.faults.push(fault);
     }
     (faults, notes) = (draft.faults, draft.notes);
     faults.extend(name_taken(&units, &passthrough));
@@ -101,10 +102,13 @@ fn build(
     }
     let start = |tensor: usize| header.tensors[tensor].start;
     units.sort_by_key(|unit| unit.members.iter().map(|member| start(member.tensor)).min());
+    for (number, unit) in units.iter_mut().enumerate() {
+        unit.number = number;
+    }
     passthrough.sort_by_key(|tensor| start(tensor.tensor));
     let target = target::choose(source.path(), target, options.if_exists)?;
     Ok(Plan {
-        source,
+        source: Arc::new(source),
         target,
         architecture,
         prefix,
@@ -151,6 +155,8 @@ struct Draft<'a> {
     rest: BTreeMap<String, usize>,
     faults: Vec<Error>,
     notes: Vec<String>,
+    /// Why the first unit was left as it is that was, for a file in which no other remains.
+    left: Option<Error>,
 }
 
 impl Draft<'_> {
@@ -208,21 +214,21 @@ impl Draft<'_> {
                 wanted.len(),
                 foreign[0].dtype
             );
-            let needed = self
-                .architecture
-                .loader
-                .as_ref()
-                .is_some_and(|loader| loader.needs.contains(&name));
-            if self.architecture.dtype.plain_unless_bf16 && !needed {
+            let error = Error::new(Code::Dtype, what.clone())
+                .in_unit(&name)
+                .in_tensor(&foreign[0].name);
+            let rounds =
+                "Use the BF16 checkpoint, or set 'cast' to to-bf16, which rounds the weights";
+            if self.architecture.needs(&name) {
+                self.faults.push(error.hint(format!("{rounds}.")));
+            } else if self.architecture.dtype.plain_unless_bf16 || self.options.keep_uncompressed {
                 self.notes
                     .push(format!("unit {name} was left uncompressed: {what}"));
+                self.left.get_or_insert(error.hint(format!("{rounds}.")));
             } else {
-                let error = Error::new(Code::Dtype, what)
-                    .in_unit(&name)
-                    .in_tensor(&foreign[0].name);
-                self.faults.push(error.hint(
-                    "Use the BF16 checkpoint, or set 'cast' to to-bf16, which rounds the weights.",
-                ));
+                let hint =
+                    format!("{rounds}, or leave such units as they are ('keep uncompressed').");
+                self.faults.push(error.hint(hint));
             }
             return None;
         }
@@ -241,6 +247,7 @@ impl Draft<'_> {
         self.note_size(&name, weights);
         Some(UnitPlan {
             name,
+            number: 0,
             members,
             weights,
         })
@@ -280,43 +287,11 @@ impl Draft<'_> {
     fn passthrough(&mut self) -> Vec<Passthrough> {
         let rest = std::mem::take(&mut self.rest);
         rest.into_iter()
-            .map(|(name, tensor)| self.copied(name, tensor))
+            .map(|(name, tensor)| {
+                let (info, header) = (&self.tensors[tensor], self.options.header);
+                Passthrough::new(name, (tensor, info), self.architecture, header)
+            })
             .collect()
-    }
-
-    fn copied(&self, name: String, tensor: usize) -> Passthrough {
-        let info = &self.tensors[tensor];
-        let official = match self.options.header {
-            HeaderMode::SelfDescribing => info.dtype,
-            HeaderMode::Official
-                if self
-                    .architecture
-                    .keys
-                    .keep_f32
-                    .iter()
-                    .any(|kept| kept.is_match(&name)) =>
-            {
-                Dtype::F32
-            }
-            HeaderMode::Official => Dtype::BF16,
-        };
-        let conversion = Conversion::between(info.dtype, official);
-        let dtype = if conversion.is_some() {
-            official
-        } else {
-            info.dtype
-        };
-        let bytes = conversion.map_or(info.bytes(), |conversion| {
-            info.elements() * conversion.widths().1 as u64
-        });
-        Passthrough {
-            tensor,
-            name,
-            dtype,
-            shape: info.shape.clone(),
-            bytes,
-            conversion,
-        }
     }
 }
 
