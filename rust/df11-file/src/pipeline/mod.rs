@@ -64,8 +64,7 @@ pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
         .map(|unit| unit.weights)
         .max()
         .unwrap_or(0);
-    let header_bytes = plan.source.header_json().len() as u64;
-    let budget = Budget::for_source(&plan.options, largest, header_bytes)?;
+    let budget = Budget::for_plan(&plan.options, largest, plan.memory())?;
     plan.source.check_unchanged()?;
     if plan.target.exists() && plan.options.if_exists != IfExists::Replace {
         if plan.options.if_exists == IfExists::Skip && existing::is_result(plan, progress)? {

@@ -101,6 +101,14 @@ impl Plan {
         self.passthrough.iter().map(|tensor| tensor.bytes).sum()
     }
 
+    /// Memory that a job takes for the lists of tensors and units and for the headers, in bytes, at most: measured with the shortest names.
+    pub(crate) fn memory(&self) -> u64 {
+        let tensors = self.source.header().tensors.len() as u64;
+        self.source.header_json().len() as u64 * 4
+            + tensors * 2048
+            + self.units.len() as u64 * 10240
+    }
+
     /// The size to expect of the result. Exact sizes need the weights themselves.
     pub fn predicted_bytes(&self) -> u64 {
         self.passthrough_bytes() + self.unit_bytes() / 100 * TYPICAL_PERCENT

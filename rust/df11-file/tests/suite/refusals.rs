@@ -416,15 +416,22 @@ fn renames_that_never_end() {
 /// Headers count too: they are refused where the budget does not hold what becomes of them.
 #[test]
 fn headers_that_memory_does_not_hold() {
-    let world = World::new(vec![one("one.0.weight"), one(&"a".repeat(3 << 20))]);
-    let error = refusal(&world, world.small());
-    assert_eq!(error.code, Code::NoMemory);
-    assert!(error.message.contains("its header of 31458"), "{error}");
-    let enough = Options {
-        max_memory: Some(101 << 20),
+    let enough = |world: &World| Options {
+        max_memory: Some(128 << 20),
         ..world.options()
     };
-    world.run(enough).unwrap();
+    let long = World::new(vec![one("one.0.weight"), one(&"a".repeat(4 << 20))]);
+    let error = refusal(&long, long.small());
+    assert_eq!(error.code, Code::NoMemory);
+    assert!(error.message.contains("its header of 4194"), "{error}");
+    long.run(enough(&long)).unwrap();
+
+    let empty = |index| Tensor::new(&format!("{index}"), "U8", &[0], Vec::new());
+    let mut many: Vec<_> = (0..30_000).map(empty).collect();
+    many.push(one("one.0.weight"));
+    let many = World::new(many);
+    assert_eq!(many.fails(many.small()), Code::NoMemory);
+    many.run(enough(&many)).unwrap();
 }
 
 #[test]
