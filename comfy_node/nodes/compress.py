@@ -115,8 +115,8 @@ class DFloat11Compress:
                     {
                         "default": False,
                         "advanced": True,
-                        "tooltip": "Leaves parts of the model as they are that DFloat11 cannot hold or would make larger, "
-                        "where the loader takes them so. The report names them.",
+                        "tooltip": "Leaves parts of the model as they are that DFloat11 cannot hold or would make "
+                        "larger, where the loader takes them so. The report names them.",
                     },
                 ),
             },

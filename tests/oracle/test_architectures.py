@@ -143,6 +143,33 @@ def test_the_layout_of_the_source_changes_nothing(df11: Path, scratch: Path) -> 
     assert targets[0].read_bytes() == targets[1].read_bytes()
 
 
+def test_units_that_are_left_are_what_the_official_tool_copies(df11: Path, scratch: Path) -> None:
+    """Where its patterns do not name these units, the official tool writes the same file."""
+    architecture = ARCHITECTURES["Flux"]
+    checkpoint = make_checkpoint(architecture)
+    infinite = f"{checkpoint.prefix}double_blocks.1.img_mlp.0.weight"
+    assert checkpoint.tensors[infinite].dtype == "BF16"
+    checkpoint.tensors[infinite].array.flat[5] = 0x7F80
+    source, ours = checkpoint.write(scratch / "source.safetensors"), scratch / "ours.safetensors"
+    with pytest.raises(CommandFailed) as failure:
+        compress(df11, source, ours, "--header", "official")
+    assert json.loads(failure.value.output)["error"]["code"] == "E_EXPONENT"
+    report = compress(df11, source, ours, "--header", "official", "--keep-uncompressed")
+    left = [unit["name"] for unit in report["left"]]
+    assert "double_blocks.1" in left
+    assert {unit["name"] for unit in report["units"]} == set(unit_modules(architecture)) - set(left)
+
+    names = "|".join(map(re.escape, left))
+    patterns = {f"(?!(?:{names})$){pattern}": attributes for pattern, attributes in architecture.units.items()}
+    loaded = expected_official(architecture, checkpoint.tensors, checkpoint.prefix)
+    official = scratch / "official.safetensors"
+    compress_file(loaded, patterns, official)
+    if ours.read_bytes() != official.read_bytes():
+        pytest.fail(explain(ours, official))
+    for file in (ours, official):
+        assert run_json(df11, "verify", file, "--against", source)["unseen"] == []
+
+
 def without_sizes(name: str, folder: Path) -> Architecture:
     """A definition without its demands on sizes, also written to `folder`, for `df11`."""
     path = next(path for path in FOLDER.glob("*.toml") if f'id = "{name}"\n' in path.read_text())

@@ -132,7 +132,10 @@ fn units_that_grow_are_left_as_they_are() {
         let options = keeping(&world, header);
         let report = world.run(options.clone()).unwrap();
         assert_eq!(left(&report), ["one.1", "one.3"]);
-        assert_eq!((report.left[0].weights, report.left[0].bytes), (70_001, 140_002));
+        assert_eq!(
+            (report.left[0].weights, report.left[0].bytes),
+            (70_001, 140_002)
+        );
         let note = "unit one.1 was left uncompressed: as DF11 it would take ";
         let note = report.notes.iter().find(|found| found.starts_with(note));
         assert!(note.unwrap().ends_with("instead of 140002"), "{note:?}");
@@ -220,7 +223,10 @@ fn units_that_the_loader_needs_are_not_left() {
     needs(&world, "\"one.0\"");
     let error = refusal(&world, keeping(&world, HeaderMode::SelfDescribing));
     assert_eq!(error.code, Code::Exponent);
-    assert!(error.hint.contains("tells the model by this unit"), "{error}");
+    assert!(
+        error.hint.contains("tells the model by this unit"),
+        "{error}"
+    );
 
     let grows = of_units(&[weights::noise(1, 70_000), good]);
     needs(&grows, "\"one.0\"");
@@ -287,10 +293,17 @@ fn rounding_of_units_that_are_left_does_not_count() {
     let result = ResultFile::read(&world.target());
     assert_eq!(result.tensors["one.0.weight"].0, Dtype::F32);
     let cast = report.cast.unwrap();
-    assert_eq!((cast.tensors, cast.values, cast.changed_values), (1, 9_000, 9_000));
+    assert_eq!(
+        (cast.tensors, cast.values, cast.changed_values),
+        (1, 9_000, 9_000)
+    );
     fs::remove_file(world.target()).unwrap();
     // The official header rounds what it copies: once.
-    let cast = world.run(casting(HeaderMode::Official)).unwrap().cast.unwrap();
+    let cast = world
+        .run(casting(HeaderMode::Official))
+        .unwrap()
+        .cast
+        .unwrap();
     assert_eq!((cast.tensors, cast.values), (2, 12_000));
     assert_eq!((cast.changed_tensors, cast.changed_values), (2, 12_000));
 }
