@@ -88,7 +88,10 @@ def test_the_official_file_is_verified(case: Case, df11: Path) -> None:
 def test_restored_is_the_source(case: Case, df11: Path, scratch: Path) -> None:
     ours, restored = scratch / "ours.safetensors", scratch / "restored.safetensors"
     compress(df11, case.source, ours, *case.options)
-    assert run_json(df11, "verify", ours)["unseen"] == []
+    unseen = run_json(df11, "verify", ours)["unseen"]
+    assert [seen.split(":")[0] for seen in unseen] == (
+        ["other weights than the source had where they were rounded to BF16"] if "--cast" in case.options else []
+    )
     if "--cast" in case.options:
         with pytest.raises(CommandFailed) as failure:
             run_json(df11, "restore", ours, "-o", restored)

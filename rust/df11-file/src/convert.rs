@@ -14,8 +14,14 @@ pub struct Conversion {
 impl Conversion {
     /// The conversion between two float dtypes; none where there is nothing to do or it does not exist.
     pub fn between(from: Dtype, to: Dtype) -> Option<Self> {
-        let known = matches!(from, Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::BF16)
-            && matches!(to, Dtype::BF16 | Dtype::F32);
+        let is_float =
+            |dtype: Dtype| matches!(dtype, Dtype::F64 | Dtype::F32 | Dtype::F16 | Dtype::BF16);
+        let known = match to {
+            Dtype::BF16 | Dtype::F32 => is_float(from),
+            // The way back of what was exact in BF16.
+            Dtype::F64 | Dtype::F16 => from == Dtype::BF16,
+            _ => false,
+        };
         (from != to && known).then_some(Self { from, to })
     }
 
@@ -48,6 +54,7 @@ impl Conversion {
             (Dtype::F16, Dtype::BF16) => round_all(input, output, |bytes| {
                 half_to_f32(u16::from_le_bytes(bytes))
             }),
+            (Dtype::BF16, Dtype::F32) => widen_all(input, output),
             _ => self.one_by_one(input, output),
         }
     }
@@ -61,14 +68,30 @@ impl Conversion {
             let (bits, after) = match self.to {
                 Dtype::BF16 => {
                     let rounded = round_to_bf16(value as f32);
-                    (u32::from(rounded), widen(rounded))
+                    (u64::from(rounded), f64::from(widen(rounded)))
                 }
-                _ => ((value as f32).to_bits(), value as f32),
+                Dtype::F16 => (u64::from(f32_to_half(value as f32)), value),
+                Dtype::F64 => (value.to_bits(), value),
+                _ => {
+                    let rounded = value as f32;
+                    (u64::from(rounded.to_bits()), f64::from(rounded))
+                }
             };
-            changes.count(value, f64::from(after));
+            changes.count(value, after);
             target.copy_from_slice(&bits.to_le_bytes()[..to]);
         }
         changes
+    }
+}
+
+fn widen_all(input: &[u8], output: &mut [u8]) -> Changes {
+    for (source, target) in input.chunks_exact(2).zip(output.chunks_exact_mut(4)) {
+        target[..2].fill(0);
+        target[2..].copy_from_slice(source);
+    }
+    Changes {
+        values: input.len() as u64 / 2,
+        ..Changes::default()
     }
 }
 
@@ -139,6 +162,19 @@ fn half_to_f32(half: u16) -> f32 {
         0x1F => f32::from_bits(sign | 0x7F80_0000 | mantissa << 13),
         _ => f32::from_bits(sign | (exponent + 112) << 23 | mantissa << 13),
     }
+}
+
+/// The F16 of a number that is one.
+fn f32_to_half(value: f32) -> u16 {
+    let bits = value.to_bits();
+    let sign = (bits >> 16) as u16 & 0x8000;
+    let exponent = (bits >> 23 & 0xFF).saturating_sub(112);
+    let magnitude = if exponent == 0 {
+        (value.abs() * 16_777_216.0) as u32
+    } else {
+        exponent << 10 | bits >> 13 & 0x3FF
+    };
+    sign | magnitude as u16
 }
 
 #[cfg(test)]
@@ -219,6 +255,35 @@ mod tests {
             assert!((found.largest - expected.largest).abs() < 1e-7);
             let largest = expected.largest;
             assert_eq!(Changes { largest, ..found }, expected, "{from}");
+        }
+    }
+
+    /// Whatever rounding did not change comes back, bit for bit.
+    #[test]
+    fn exact_values_come_back() {
+        let halves: Vec<u8> = (0..=u16::MAX).flat_map(u16::to_le_bytes).collect();
+        let singles = halves.chunks(2).flat_map(|high| [0, 0, high[0], high[1]]);
+        let singles: Vec<u8> = singles.collect();
+        let doubles = singles.chunks(4).map(|single| read(Dtype::F32, single));
+        let doubles: Vec<u8> = doubles.flat_map(f64::to_le_bytes).collect();
+        for (dtype, all) in [
+            (Dtype::F16, halves),
+            (Dtype::F32, singles),
+            (Dtype::F64, doubles),
+        ] {
+            let mut compared = 0;
+            for before in all.chunks_exact(dtype.bitsize() / 8) {
+                let (rounded, changes) = changes(dtype, before);
+                if changes.changed > 0 || !read(dtype, before).is_finite() {
+                    continue;
+                }
+                let mut after = vec![0; before.len()];
+                let back = Conversion::between(Dtype::BF16, dtype).unwrap();
+                back.apply(&rounded, &mut after);
+                assert_eq!(after, before, "{dtype}");
+                compared += 1;
+            }
+            assert!(compared > 10_000, "{dtype}: {compared}");
         }
     }
 

@@ -65,6 +65,7 @@ pub fn choose(plan: &Plan, budget: &Budget, progress: &Progress) -> Result<Chose
     let (home, free) = span::all_memory(sizes().max().unwrap_or(0) as usize)?;
     let (filled, spans) = bounded(SPANS);
     let reader = Reader::new(plan, progress);
+    let mut surveyor = Surveyor::new(plan, progress)?;
     progress.set_phase(Phase::Reading);
     let to_write = plan.unit_bytes() + plan.passthrough_bytes();
     progress.set_total(bytes + to_write, plan.options.verify.stages());
@@ -72,7 +73,6 @@ pub fn choose(plan: &Plan, budget: &Budget, progress: &Progress) -> Result<Chose
         let reading = spawn_scoped(scope, "df11-read", plan.options.low_priority, move || {
             reader.run(&loads, &home, &free, &filled)
         })?;
-        let mut surveyor = Surveyor::new(plan, progress)?;
         let units = 0..plan.units.len();
         let surveyed = units.map(|unit| match surveyor.unit(unit, &spans, None, Vec::new()) {
             Err(error) if error.code == Code::Exponent => Ok(Err(error)),

@@ -32,7 +32,7 @@ use crate::{
     output::{
         FileMap, PartialFile,
         flush::while_flushing,
-        manifest::{Hashes, Manifest},
+        manifest::{Hashes, Manifest, Rounding},
     },
     plan::{Plan, target_exists},
     progress::{Phase, Progress},
@@ -196,7 +196,8 @@ fn write_header(
         tensors,
         source: source.collect(),
     };
-    let metadata = manifest.map_or_else(Vec::new, |manifest| manifest.metadata(&hashes));
+    let rounding = rounding(plan, read);
+    let metadata = manifest.map_or_else(Vec::new, |manifest| manifest.metadata(&hashes, rounding));
     let header = map.header(&metadata);
     if header.len() as u64 + map.data_bytes() != map.file_bytes() {
         return Err(Error::new(
@@ -206,6 +207,19 @@ fn write_header(
     }
     check_with_reference(&header, map.data_bytes())?;
     file.write(&header, 0)
+}
+
+/// What rounding did to the units' weights.
+fn rounding(plan: &Plan, read: &ReadTotals) -> Rounding {
+    let members = plan.units.iter().flat_map(|unit| &unit.members);
+    let mut changes = members.filter_map(|member| read.changes.get(&member.tensor));
+    if !plan.rounds() {
+        Rounding::None
+    } else if changes.any(|seen| seen.changed > 0) {
+        Rounding::Changed
+    } else {
+        Rounding::Exact
+    }
 }
 
 fn no_memory(error: &dyn std::error::Error) -> Error {

@@ -9,7 +9,7 @@ use std::{
 use df11_codec::limits::MAX_UNIT_WEIGHTS;
 use safetensors::Dtype;
 
-use super::{Member, Passthrough, Plan, UnitPlan, recognise, target};
+use super::{Member, Passthrough, Plan, UnitPlan, look, recognise, target};
 use crate::{
     architectures::{Architecture, Library, Names, strip_prefix},
     budget::Budget,
@@ -67,6 +67,7 @@ fn build(
         faults,
         notes,
         left: None,
+        foreign: Vec::new(),
     };
     let mut units = draft.units();
     let mut passthrough = draft.passthrough();
@@ -82,6 +83,11 @@ fn build(
     }
     (faults, notes) = (draft.faults, draft.notes);
     faults.extend(name_taken(&units, &passthrough));
+    let foreign = draft.foreign;
+    if let Some(error) = faults.iter_mut().find(|error| error.code == Code::Dtype) {
+        let seen = look::look(&source, &foreign).map(|seen| format!(" {seen}"));
+        error.hint.extend(seen);
+    }
     if let Some(error) = Error::collect(faults) {
         return Err(error);
     }
@@ -157,6 +163,8 @@ struct Draft<'a> {
     notes: Vec<String>,
     /// Why the first unit was left as it is that was, for a file in which no other remains.
     left: Option<Error>,
+    /// Tensors of units that are not BF16.
+    foreign: Vec<usize>,
 }
 
 impl Draft<'_> {
@@ -204,19 +212,20 @@ impl Draft<'_> {
         }
         let foreign: Vec<_> = wanted
             .iter()
-            .map(|member| &self.tensors[self.rest[member]])
-            .filter(|t| t.dtype != Dtype::BF16)
+            .map(|member| self.rest[member])
+            .filter(|&tensor| self.tensors[tensor].dtype != Dtype::BF16)
             .collect();
         if !foreign.is_empty() && self.options.cast == Cast::None {
             let what = format!(
                 "{} of {} tensors are not BF16 (the first is {})",
                 foreign.len(),
                 wanted.len(),
-                foreign[0].dtype
+                self.tensors[foreign[0]].dtype
             );
+            self.foreign.extend(&foreign);
             let error = Error::new(Code::Dtype, what.clone())
                 .in_unit(&name)
-                .in_tensor(&foreign[0].name);
+                .in_tensor(&self.tensors[foreign[0]].name);
             let rounds =
                 "Use the BF16 checkpoint, or set 'cast' to to-bf16, which rounds the weights";
             if self.architecture.needs(&name) {

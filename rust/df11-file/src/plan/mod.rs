@@ -1,6 +1,8 @@
-//! What a compression will do, decided from the source's header alone. Every refusal that the header shows comes from here.
+//! What a compression will do, decided from the source's header alone. Every refusal that the header shows comes from here. Values are read
+//! only to tell, where a dtype is refused, what rounding would change.
 
 mod build;
+mod look;
 mod recognise;
 mod report;
 mod target;
@@ -116,6 +118,12 @@ impl Plan {
 }
 
 impl Plan {
+    /// Whether some weights of units are not BF16.
+    pub(crate) fn rounds(&self) -> bool {
+        let mut members = self.units.iter().flat_map(|unit| &unit.members);
+        members.any(|member| member.conversion.is_some())
+    }
+
     /// The tensors of a unit, were it left as it is.
     pub(crate) fn left(&self, unit: &UnitPlan) -> impl Iterator<Item = Passthrough> {
         unit.members.iter().map(|member| {

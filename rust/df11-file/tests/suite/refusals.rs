@@ -477,6 +477,46 @@ fn dtypes_that_cannot_become_bf16() {
     }
 }
 
+/// Some values are read to tell what rounding would lose; the refusal stays.
+#[test]
+fn dtypes_of_which_rounding_may_lose_nothing() {
+    let hint = |values: Vec<Tensor>| {
+        let world = World::new(values);
+        let error = refusal(&world, world.options());
+        assert_eq!(error.code, Code::Dtype);
+        assert!(
+            error
+                .also
+                .iter()
+                .all(|other| !other.hint.contains("values"))
+        );
+        error.hint
+    };
+    let exact = || Tensor::f32("one.0.weight", &[0.5; 3_000]);
+    let found = hint(vec![
+        exact(),
+        Tensor::new("one.1.weight", "F16", &[1], vec![0, 0x3C]),
+    ]);
+    let words = "All 3001 values of such tensors are exact in BF16: to-bf16 loses nothing.";
+    assert!(found.ends_with(words), "{found}");
+    let mut values = [1.001; 10];
+    values[0] = 1.0;
+    let found = hint(vec![exact(), Tensor::f32("one.1.weight", &values)]);
+    let words = "Of the first 3010 values that were looked at, to-bf16 would change 9.";
+    assert!(found.ends_with(words), "{found}");
+    // More than is read: 4 bytes behind 64 MiB nobody has looked at.
+    let mut many = vec![0.5; (64 << 20) / 4 + 1];
+    many[(64 << 20) / 4] = 1.001;
+    let found = hint(vec![Tensor::f32("one.0.weight", &many)]);
+    assert!(found.contains("The 16777216 values"), "{found}");
+    assert!(
+        found.ends_with("may lose nothing; its report tells."),
+        "{found}"
+    );
+    let none = hint(vec![Tensor::new("one.0.weight", "I64", &[1], vec![0; 8])]);
+    assert!(!none.contains("values"), "{none}");
+}
+
 #[test]
 fn several_faults_are_all_said() {
     let world = World::new(vec![

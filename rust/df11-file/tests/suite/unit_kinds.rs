@@ -204,8 +204,8 @@ fn rounding_is_counted_once_for_each_tensor() {
     assert_eq!((found.tensors, found.changed_tensors), (1, 1));
     assert_eq!((found.values, found.changed_values), (LARGE as u64, 2));
     assert_eq!((found.to_infinity, found.to_zero), (0, 1));
-    let last = notes.last().unwrap();
-    assert!(last.ends_with("; 1 became 0"), "{notes:?}");
+    let mut notes = notes.iter();
+    assert!(notes.any(|note| note.ends_with("; 1 became 0")));
 }
 
 #[test]
