@@ -31,7 +31,7 @@ pub enum Command {
     Compress(Compress),
     /// Check a DF11 file, whoever wrote it.
     Verify(Verify),
-    /// Make the original file again from a DF11 file, byte for byte.
+    /// Make the original file again from a DF11 file, byte for byte; or a usable BF16 checkpoint, where the file does not tell its original.
     Restore(Restore),
     /// Measure this machine and a disk for some seconds, and estimate how long compressing a model takes.
     Bench(Bench),
@@ -164,10 +164,18 @@ pub struct Bench {
 pub struct Restore {
     /// The DF11 file.
     pub file: PathBuf,
-    /// The file to write [default: the original's name, beside the DF11 file]
+    /// The file to write [default: the original's name, or NAME-restored.safetensors, beside the DF11 file]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// What to do where the file exists. `skip` skips what already is the original and refuses anything else.
+    /// Make a BF16 checkpoint that ComfyUI can use, of what the file holds, also where the file tells its original.
+    #[arg(long)]
+    pub usable: bool,
+    /// The model's architecture, where the file does not tell its original and the tensor names do not show it.
+    #[arg(long, default_value = "auto", value_name = "ID")]
+    pub arch: String,
+    #[command(flatten)]
+    pub definitions: Definitions,
+    /// What to do where the file exists. `skip` skips what already is the file that would be written and refuses anything else.
     #[arg(long, default_value = IfExists::NAMES[0], value_parser = PossibleValuesParser::new(IfExists::NAMES))]
     pub if_exists: String,
     /// Threads [default: all cores]
@@ -176,6 +184,9 @@ pub struct Restore {
     /// The implementation of the hot loops; for tests and fault reports.
     #[arg(long, env = "DF11_KERNEL", hide = true)]
     pub kernel: Option<String>,
+    /// Show what would be written, and write nothing.
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(clap::Args)]
@@ -254,6 +265,9 @@ impl Restore {
     pub fn options(&self) -> Result<RestoreOptions> {
         Ok(RestoreOptions {
             if_exists: self.if_exists.parse()?,
+            usable: self.usable,
+            architecture: Choice::from(self.arch.as_str()),
+            definitions: self.definitions.folders.clone(),
             threads: self.threads,
             kernel: kernel(self.kernel.as_deref())?,
         })

@@ -171,6 +171,14 @@ impl Error {
         self
     }
 
+    /// Names the file for this fault and those that were found with it.
+    #[must_use]
+    pub fn all_at_path(mut self, path: &Path) -> Self {
+        let also = self.also.into_iter();
+        self.also = also.map(|other| other.at_path(path)).collect();
+        self.at_path(path)
+    }
+
     /// Names the unit.
     #[must_use]
     pub fn in_unit(mut self, unit: &str) -> Self {

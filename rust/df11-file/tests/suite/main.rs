@@ -15,6 +15,8 @@ mod partial_files;
 mod refusals;
 mod restore;
 mod restore_hostile;
+mod restore_plain;
+mod restore_plain_refusals;
 mod restore_targets;
 mod self_description;
 mod skips;

@@ -5,6 +5,7 @@ pub mod expected;
 pub mod forged;
 pub mod mount;
 pub mod result;
+pub mod shaped;
 pub mod weights;
 pub mod world;
 
