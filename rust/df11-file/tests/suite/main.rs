@@ -6,6 +6,8 @@
 mod budget_progress;
 mod checks;
 mod common;
+mod gpu;
+mod gpu_failures;
 mod header_breaches;
 mod header_reference;
 mod interruptions;
