@@ -14,7 +14,7 @@ import numpy as np
 # Of one launch, as a loader makes it: nothing asks for more.
 SHARED_MEMORY_LIMIT = 48 * 1024
 # Turns after which a launch counts as one that never ends.
-MAX_STEPS = 50_000
+MAX_STEPS = 200_000
 ALIGNMENT = 256
 
 U64 = np.uint64
