@@ -7,10 +7,12 @@ use df11_file::{
     Error, Options, Result,
     architectures::Choice,
     bench::Request,
-    check::{CheckOptions, Level},
+    check::{CheckOptions, GpuOptions, Level},
     options::{self, Cast, HeaderMode, IfExists, Io, kernel},
     restore::RestoreOptions,
 };
+
+use crate::kernel_file;
 
 /// Turns BF16 checkpoints into DFloat11 files: lossless, about 30 % smaller, decoded on the GPU by existing loaders.
 #[derive(Parser)]
@@ -121,7 +123,8 @@ pub struct Verify {
     /// That checkpoint's architecture, where the file does not tell it and the tensor names could be another's.
     #[arg(long, default_value = "auto", value_name = "ID")]
     pub arch: String,
-    /// How much is looked at: sizes and tables; every byte, by the hashes that the file carries; some kernel chunks decoded; everything decoded.
+    /// How much is looked at: sizes and tables; every byte, by the hashes that the file carries; some kernel chunks decoded; everything decoded;
+    /// and once more on an NVIDIA GPU, by the kernel that loaders use.
     #[arg(long, default_value = Level::NAMES[3], value_parser = PossibleValuesParser::new(Level::NAMES))]
     pub level: String,
     /// Kernel chunks to decode with `--level sample`, besides the first and last of each unit and those around its members' borders.
@@ -130,6 +133,12 @@ pub struct Verify {
     /// The choice of these, as an earlier check printed it.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// The kernel's file for `--level kernel` [default: decode.ptx of the Python package dfloat11, where one is installed]
+    #[arg(long, value_name = "FILE")]
+    pub kernel_ptx: Option<PathBuf>,
+    /// The NVIDIA driver's library; for tests.
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub cuda_driver: Option<PathBuf>,
     #[command(flatten)]
     pub definitions: Definitions,
     /// Threads [default: all cores]
@@ -231,8 +240,14 @@ impl Compress {
 impl Verify {
     /// All options.
     pub fn options(&self) -> Result<CheckOptions> {
+        let level = self.level.parse()?;
+        let wanted = || {
+            (level == Level::Kernel)
+                .then(kernel_file::installed)
+                .flatten()
+        };
         Ok(CheckOptions {
-            level: self.level.parse()?,
+            level,
             against: self.against.clone(),
             architecture: Choice::from(self.arch.as_str()),
             definitions: self.definitions.folders.clone(),
@@ -240,6 +255,10 @@ impl Verify {
             seed: self.seed,
             threads: self.threads,
             kernel: kernel(self.kernel.as_deref())?,
+            gpu: GpuOptions {
+                kernel_file: self.kernel_ptx.clone().or_else(wanted),
+                driver: self.cuda_driver.clone(),
+            },
         })
     }
 }

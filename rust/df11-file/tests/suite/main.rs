@@ -7,6 +7,8 @@ mod budget_progress;
 mod checks;
 mod common;
 mod gain;
+mod gpu;
+mod gpu_failures;
 mod header_breaches;
 mod header_reference;
 mod interruptions;

@@ -3,6 +3,7 @@
 pub mod checkpoint;
 pub mod expected;
 pub mod forged;
+pub mod gpu;
 pub mod mount;
 pub mod result;
 pub mod shaped;
