@@ -44,7 +44,7 @@ FAULTS = {
     "half": ModuleNotFoundError("No module named 'df11_native.df11_native'", name="df11_native.df11_native"),
     "panic": PanicException("at init"),
     "fallback": module(__version__="0.1.0"),
-    "marked fallback": module(PROTOCOL=1, NATIVE=False),
+    "marked fallback": module(PROTOCOL=2, NATIVE=False),
     "protocol": module(PROTOCOL=99),
 }
 
@@ -58,7 +58,7 @@ FAULTS = {
         ("panic", "load-error", "at init"),
         ("fallback", "no-build", "no ready-made native part"),
         ("marked fallback", "no-build", "no ready-made native part"),
-        ("protocol", "protocol", "interface 99 instead of 1"),
+        ("protocol", "protocol", "interface 99 instead of 2"),
     ],
 )
 def test_registers_and_says_what_is_wrong(
@@ -89,7 +89,7 @@ def test_registers_and_says_what_is_wrong(
     assert node.VALIDATE_INPUTS(model="a.safetensors", output_name="") == problem.sentence
     assert node.INPUT_TYPES()["required"]["architecture"][0] == ["auto"]
     with pytest.raises(Exception, match="native part"):
-        node().compress(unique_id="1", model="a.safetensors")
+        node().run(unique_id="1", model="a.safetensors")
 
 
 def test_registers_quietly_when_all_is_well(
