@@ -187,7 +187,7 @@ def test_a_build_that_does_not_fit_is_not_called_a_success(machine: Machine) -> 
     machine.cargo("1.99.0")
     machine.pip(installs="PROTOCOL = 0")
     text = machine.run()
-    assert "interface 0 instead of 1" in text and "is built and installed" not in text
+    assert "interface 0 instead of 2" in text and "is built and installed" not in text
 
 
 def test_a_surprise_still_exits_with_0(machine: Machine) -> None:
