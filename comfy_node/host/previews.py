@@ -8,11 +8,19 @@ import uuid
 import folder_paths
 
 
-def show(png: bytes) -> dict[str, str]:
-    """Puts a picture where the browser gets previews from; returns the entry for a node's `ui.images`."""
+def show(png: bytes | None) -> dict[str, list[dict[str, str]]]:
+    """Puts a picture where the browser gets previews from; returns what a node's `ui` needs to show it.
+
+    Empty without a picture, and where it cannot be written: a full disk must not cost a finished run.
+    """
+    if png is None:
+        return {}
     folder = folder_paths.get_temp_directory()
-    os.makedirs(folder, exist_ok=True)
     name = f"DFloat11_{uuid.uuid4().hex}.png"
-    with open(os.path.join(folder, name), "wb") as file:
-        file.write(png)
-    return {"filename": name, "subfolder": "", "type": "temp"}
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, name), "wb") as file:
+            file.write(png)
+    except OSError:
+        return {}
+    return {"images": [{"filename": name, "subfolder": "", "type": "temp"}]}

@@ -80,7 +80,5 @@ class DFloat11Compress(Node):
         request = compress.Request(**widgets)
         result = compress.run(request, folders, watch, has_node)
         _ledger.remember(request, result.target)
-        ui: dict[str, Any] = {"text": [result.report]}
-        if result.picture:
-            ui["images"] = [previews.show(result.picture)]
+        ui = {"text": [result.report], **previews.show(result.picture)}
         return {"ui": ui, "result": (result.model_name, result.report)}

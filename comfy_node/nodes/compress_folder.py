@@ -70,7 +70,4 @@ class DFloat11CompressFolder(Node):
 
     def work(self, watch: Watch, **widgets: Any) -> dict[str, Any]:
         report, picture = batch.run(batch.Request(**widgets), folders, watch, has_node)
-        ui: dict[str, Any] = {"text": [report]}
-        if picture:
-            ui["images"] = [previews.show(picture)]
-        return {"ui": ui, "result": (report,)}
+        return {"ui": {"text": [report], **previews.show(picture)}, "result": (report,)}

@@ -109,8 +109,8 @@ def run(request: Request, folders: Folders, watch: Watch, has_node: Callable[[st
             rows.append(_Row(choice, outcome))
         except NodeError as error:
             if not request.continue_on_error:
-                ready = f"{_finished(rows)} files were finished before it and stay."
-                raise NodeError(f"{error} {ready}", error.code) from None
+                kept = f"Finished before it, and kept: {_finished(rows)}."
+                raise NodeError(f"{error} {kept}", error.code) from None
             rows.append(_Row(choice, None, str(error)))
         done += bytes_in
         watch.advance(done, total)

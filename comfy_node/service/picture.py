@@ -40,7 +40,7 @@ def of_units(outcome: dict[str, Any], units: list[dict[str, Any]]) -> bytes | No
     top = card.head(outcome["source_bytes"], outcome["target_bytes"], about)
     top = card.caption(top, "Units before and after")
     largest = max(max(unit["bf16_bytes"], unit["df11_bytes"]) for unit in units)
-    card.note(top, size(largest))
+    card.note(top, f"largest {size(largest)}")
     columns = _columns(len(units))
     for unit, (left, right) in zip(units, columns):
         for value, colour in ((unit["bf16_bytes"], _BEFORE), (unit["df11_bytes"], _AFTER)):
@@ -155,7 +155,8 @@ def _columns(count: int) -> list[tuple[float, float]]:
     """Left and right of so many columns, with a gap while there is room for one."""
     width = _INNER / count
     gap = min(6.0, width * 0.2) if width >= 3 else 0.0
-    return [(_EDGE + index * width, _EDGE + (index + 1) * width - gap - 1) for index in range(count)]
+    lefts = [_EDGE + index * width for index in range(count)]
+    return [(left, max(left, left + width - gap - 1)) for left in lefts]
 
 
 def _natural(name: str) -> list[Any]:
