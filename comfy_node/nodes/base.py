@@ -18,6 +18,21 @@ class Node:
     FUNCTION = "run"
     OUTPUT_NODE = True
 
+    @classmethod
+    def IS_CHANGED(cls, unique_id: str = "", **widgets: Any) -> str | float:
+        # NaN is equal to nothing, so that the node runs. None comes from a link, whose value is not known yet.
+        if None in widgets.values():
+            return float("nan")
+        try:
+            return cls.fingerprint(widgets)
+        except NodeError:
+            return float("nan")
+
+    @classmethod
+    def fingerprint(cls, widgets: dict[str, Any]) -> str | float:
+        """Equal to the one before as long as the host may show the last result again. Cheap. Raises NodeError."""
+        return float("nan")
+
     def run(self, unique_id: str = "", **widgets: Any) -> dict[str, Any]:
         watch = Watch(self.TITLE, Monitor(unique_id))
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import NodeError
 from ..host import folders, previews
 from ..host.registry import has_node
 from ..service import architectures, compress, sources
@@ -51,12 +50,7 @@ class DFloat11Compress(Node):
                 "verify": w.verify(),
                 "if_exists": w.if_exists(),
             },
-            "optional": {
-                "cast": w.cast(),
-                "max_rate": w.max_rate(),
-                "max_memory": w.max_memory(),
-                "threads": w.threads(),
-            },
+            "optional": w.for_the_few(),
             "hidden": {"unique_id": "UNIQUE_ID"},
         }
 
@@ -66,15 +60,9 @@ class DFloat11Compress(Node):
         return compress.check(folders, model, output_name) or True
 
     @classmethod
-    def IS_CHANGED(cls, unique_id: str = "", **widgets: Any) -> str | float:
-        # NaN is equal to nothing, so that the node runs. None comes from a link, whose value is not known yet.
-        if None in widgets.values():
-            return float("nan")
-        try:
-            request = compress.Request(**widgets)
-            return _ledger.fingerprint(request, sources.find(folders, request.model).path)
-        except NodeError:
-            return float("nan")
+    def fingerprint(cls, widgets: dict[str, Any]) -> str:
+        request = compress.Request(**widgets)
+        return _ledger.fingerprint(request, sources.find(folders, request.model).path)
 
     def work(self, watch: Watch, **widgets: Any) -> dict[str, Any]:
         request = compress.Request(**widgets)

@@ -50,12 +50,7 @@ class DFloat11CompressFolder(Node):
                 "header": w.header(),
                 "verify": w.verify(),
             },
-            "optional": {
-                "cast": w.cast(),
-                "max_rate": w.max_rate(),
-                "max_memory": w.max_memory(),
-                "threads": w.threads(),
-            },
+            "optional": w.for_the_few(),
             "hidden": {"unique_id": "UNIQUE_ID"},
         }
 
@@ -63,11 +58,7 @@ class DFloat11CompressFolder(Node):
     def VALIDATE_INPUTS(cls, folder: str | None = None) -> bool | str:
         return batch.check(folders, folder) or True
 
-    @classmethod
-    def IS_CHANGED(cls, **_: Any) -> float:
-        # Any file of the folder may have changed, and what is done already takes a moment. NaN is equal to nothing.
-        return float("nan")
-
+    # No fingerprint: any file of the folder may have changed, and what is done already takes a moment.
     def work(self, watch: Watch, **widgets: Any) -> dict[str, Any]:
         report, picture = batch.run(batch.Request(**widgets), folders, watch, has_node)
         return {"ui": {"text": [report], **previews.show(picture)}, "result": (report,)}

@@ -41,11 +41,7 @@ class DFloat11Inspect(Node):
     def VALIDATE_INPUTS(cls, model: str | None = None) -> bool | str:
         return inspection.check(folders, model) or True
 
-    @classmethod
-    def IS_CHANGED(cls, **_: Any) -> float:
-        # Space, folders and loaders change too, and a look takes a moment. NaN is equal to nothing.
-        return float("nan")
-
+    # No fingerprint: space, folders and loaders change too, and a look takes a moment.
     def work(self, watch: Watch, **widgets: Any) -> dict[str, Any]:
         line, report = inspection.run(inspection.Request(**widgets), folders, has_node)
         watch.end(line)

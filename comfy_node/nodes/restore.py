@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import NodeError
 from ..host import folders
 from ..service import restore, sources
 from ..service.ledger import Ledger
@@ -55,15 +54,9 @@ class DFloat11Restore(Node):
         return restore.check(folders, df11_model, output_name) or True
 
     @classmethod
-    def IS_CHANGED(cls, unique_id: str = "", **widgets: Any) -> str | float:
-        # NaN is equal to nothing, so that the node runs. None comes from a link, whose value is not known yet.
-        if None in widgets.values():
-            return float("nan")
-        try:
-            request = restore.Request(**widgets)
-            return _ledger.fingerprint(request, sources.find(folders, request.df11_model).path)
-        except NodeError:
-            return float("nan")
+    def fingerprint(cls, widgets: dict[str, Any]) -> str:
+        request = restore.Request(**widgets)
+        return _ledger.fingerprint(request, sources.find(folders, request.df11_model).path)
 
     def work(self, watch: Watch, **widgets: Any) -> dict[str, Any]:
         request = restore.Request(**widgets)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..errors import NodeError
 from ..host import folders
 from ..service import sources, verify
 from ..service.naming import description
@@ -56,14 +55,8 @@ class DFloat11Verify(Node):
         return verify.check(folders, df11_model, source) or True
 
     @classmethod
-    def IS_CHANGED(cls, unique_id: str = "", **widgets: Any) -> str | float:
-        # NaN is equal to nothing, so that the node runs. None comes from a link, whose value is not known yet.
-        if None in widgets.values():
-            return float("nan")
-        try:
-            return verify.fingerprint(verify.Request(**widgets), folders)
-        except NodeError:
-            return float("nan")
+    def fingerprint(cls, widgets: dict[str, Any]) -> str:
+        return verify.fingerprint(verify.Request(**widgets), folders)
 
     def work(self, watch: Watch, **widgets: Any) -> dict[str, Any]:
         report = verify.run(verify.Request(**widgets), folders, watch)

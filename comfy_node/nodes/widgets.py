@@ -61,3 +61,8 @@ def max_memory() -> Widget:
 
 def threads() -> Widget:
     return number(0, 1024, "0: all cores, at low priority.")
+
+
+def for_the_few() -> dict[str, Widget]:
+    """What a compression has beside that; advanced widgets."""
+    return {"cast": cast(), "max_rate": max_rate(), "max_memory": max_memory(), "threads": threads()}

@@ -29,10 +29,17 @@ def check(folders: Folders, model: str | None) -> str | None:
 
 
 def run(request: Request, folders: Folders, has_node: Callable[[str], bool]) -> tuple[str, str]:
-    """One line, and the whole report. Raises NodeError for what is no safetensors file, and no sound one."""
+    """One line, and the whole report; a refusal is one too. Raises NodeError where nothing can be looked at."""
+    problem = native.problem()
+    if problem:
+        raise NodeError(problem.sentence)
     source = sources.find(folders, request.model)
-    with sources.called_by_name(source):
-        found = native.contents(source.path)
+    try:
+        with sources.called_by_name(source):
+            found = native.contents(source.path)
+    except NodeError as error:
+        line, lines = _refused(error)
+        return line, "\n".join([line, f"File: {source.name}", *lines])
     about = [
         f"File: {source.name}, {size(found['bytes'])}, {found['tensors']} tensors",
         "Tensors by type: " + ", ".join(_share(share) for share in found["dtypes"]),
@@ -70,8 +77,7 @@ def _plan(request: Request, folders: Folders, has_node: Callable[[str], bool]) -
         prepared = compress.prepare(wanted, folders)
         expected = native.estimate(prepared.plan)
     except NodeError as error:
-        reasons = str(error).splitlines()
-        return f"Would be refused: {len(reasons)} {'reason' if len(reasons) == 1 else 'reasons'}", reasons
+        return _refused(error)
     plan = prepared.plan.report()
     old, new, free = plan["source_bytes"], plan["predicted_bytes"], plan["free_bytes"]
     saving = f"{size(old)} -> about {size(new)} ({100 * (1 - new / max(old, 1)):.0f} % smaller)"
@@ -94,6 +100,11 @@ def _plan(request: Request, folders: Folders, has_node: Callable[[str], bool]) -
     if free is not None and free < new:
         return f"Not enough space: about {size(new)} needed, {size(free)} free", lines
     return f"Can be compressed: {saving}", lines
+
+
+def _refused(error: NodeError) -> tuple[str, list[str]]:
+    reasons = str(error).splitlines()
+    return f"Would be refused: {len(reasons)} {'reason' if len(reasons) == 1 else 'reasons'}", reasons
 
 
 def _time(expected: dict[str, Any], source_bytes: int) -> str:

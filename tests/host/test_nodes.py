@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import urllib.parse
 import urllib.request
-from pathlib import Path
 
 import pytest
 
@@ -52,7 +51,9 @@ def test_inspect_before_and_after(client: ComfyClient, model: MakeModel) -> None
 
 def test_inspect_names_every_reason(client: ComfyClient, model: MakeModel) -> None:
     model().write_bytes(b"<!doctype html><html>not found</html>")
-    assert sentence(client.run(prompt_of("DFloat11Inspect", model="model.safetensors"))).endswith("[E_NOT_SAFETENSORS]")
+    lines = report(client.run(prompt_of("DFloat11Inspect", model="model.safetensors")).require_success())
+    assert lines[:2] == ["Would be refused: 1 reason", "File: model.safetensors"]
+    assert lines[2].endswith("[E_NOT_SAFETENSORS]")
     model("sub/other.safetensors")
     result = client.run(prompt_of("DFloat11Inspect", model="sub/other.safetensors", architecture="Anima"))
     lines = report(result.require_success())
@@ -140,13 +141,18 @@ def test_stop_in_a_folder_keeps_what_is_finished(client: ComfyClient, model: Mak
 
 @pytest.mark.parametrize("kind", ["DFloat11Verify", "DFloat11Restore"])
 def test_stop(client: ComfyClient, model: MakeModel, kind: str) -> None:
-    source = model(blocks=150)
-    client.run(compress(source.name))
+    source = model(blocks=100)
+    client.run(compress(source.name), timeout=200).require_success()
     if kind == "DFloat11Restore":
         source.unlink()
     before = sorted(source.parent.iterdir())
     prompt = client.submit(prompt_of(kind, df11_model=DF11, threads=1))
-    client.wait_for(lambda event: event.type == "progress" and 0 < event.data["value"] < event.data["max"])
+
+    def at_work(event: Event) -> bool:
+        data = event.data
+        return event.type == "progress" and data["prompt_id"] == prompt and 0 < data["value"] < data["max"]
+
+    client.wait_for(at_work)
     pressed = time.monotonic()
     client.interrupt()
     stopped = client.wait_for(lambda event: event.type == "execution_interrupted")

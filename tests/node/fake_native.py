@@ -66,6 +66,8 @@ class Script:
     """Raised by `plan` for the files of these names."""
     df11: dict[str, Any] | None = None
     """What `contents` finds."""
+    unreadable: Exception | None = None
+    """Raised by `contents`."""
     plans: list[dict[str, Any]] = field(default_factory=list)
     checks: list[dict[str, Any]] = field(default_factory=list)
     restorations: list[dict[str, Any]] = field(default_factory=list)
@@ -291,6 +293,8 @@ def restore(
 
 
 def contents(path: str | os.PathLike[str]) -> dict[str, Any]:
+    if script.unreadable:
+        raise script.unreadable
     dtypes = [{"dtype": "BF16", "tensors": 5, "bytes": script.source_bytes}]
     return {
         "schema": "df11.contents/1",

@@ -66,6 +66,13 @@ def test_every_reason_against_it(node: Any, source: Path, host: StubHost, script
     assert lines[3:] == ["sub/a.safetensors: unit a: F32.", "sub/a.safetensors: unit b: F32. [E_REFUSED]"]
 
 
+def test_a_file_that_is_no_model(node: Any, source: Path, script: Script) -> None:
+    script.unreadable = RefusedError(f"{source}: this is GGUF.")
+    assert look(node) == [
+        "Would be refused: 1 reason", "File: sub/a.safetensors", "sub/a.safetensors: this is GGUF. [E_REFUSED]",
+    ]  # fmt: skip
+
+
 def test_widgets_reach_the_plan(node: Any, script: Script) -> None:
     look(node, architecture="Beta", cast="to-bf16")
     assert (script.plans[0]["architecture"], script.plans[0]["cast"]) == ("Beta", "to-bf16")

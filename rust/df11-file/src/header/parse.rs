@@ -130,7 +130,7 @@ pub fn parse(json: &[u8], data_bytes: u64) -> Result<Header> {
     if described > data_bytes {
         let message =
             format!("the file is truncated: it has {data_bytes} of {described} bytes of data");
-        return Err(Error::new(Code::Truncated, message).hint("Download or copy it again."));
+        return Err(Error::new(Code::Truncated, message).hint(TRUNCATED_HINT));
     }
     if described < data_bytes {
         let message = format!("{} bytes follow the last tensor", data_bytes - described);
