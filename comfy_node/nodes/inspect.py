@@ -33,6 +33,7 @@ class DFloat11Inspect(Node):
             "optional": {
                 "architecture": w.choice(architectures.choices(folders), "auto finds it from the file.", advanced=True),
                 "cast": w.cast(),
+                "keep_uncompressed": w.keep_uncompressed(),
             },
             "hidden": {"unique_id": "UNIQUE_ID"},
         }

@@ -63,6 +63,25 @@ def threads() -> Widget:
     return number(0, 1024, "0: all cores, at low priority.")
 
 
+def keep_uncompressed() -> Widget:
+    return (
+        "BOOLEAN",
+        {
+            "default": False,
+            "advanced": True,
+            "tooltip": "Leaves parts of the model as they are that DFloat11 cannot hold or would make larger, "
+            "where the loader takes them so. The report names them.",
+        },
+    )
+
+
 def for_the_few() -> dict[str, Widget]:
     """What a compression has beside that; advanced widgets."""
-    return {"cast": cast(), "max_rate": max_rate(), "max_memory": max_memory(), "threads": threads()}
+    return {
+        "cast": cast(),
+        "max_rate": max_rate(),
+        "max_memory": max_memory(),
+        "threads": threads(),
+        # Behind the others: saved workflows know widgets by their order.
+        "keep_uncompressed": keep_uncompressed(),
+    }

@@ -32,6 +32,7 @@ class Request:
     header: str = "self-describing"
     verify: str = "full"
     cast: str = "none"
+    keep_uncompressed: bool = False
     max_rate: int = 0
     max_memory: int = 0
     threads: int = 0
@@ -43,6 +44,7 @@ class Request:
             header=self.header,
             verify=self.verify,
             cast=self.cast,
+            keep_uncompressed=self.keep_uncompressed,
             max_rate=self.max_rate,
             max_memory=self.max_memory,
             threads=self.threads,

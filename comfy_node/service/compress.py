@@ -33,6 +33,7 @@ class Request:
     verify: str = "full"
     if_exists: str = "skip"
     cast: str = "none"
+    keep_uncompressed: bool = False
     max_rate: int = 0
     """Megabytes of the source a second."""
     max_memory: int = 0
@@ -88,6 +89,7 @@ def prepare(request: Request, folders: Folders) -> Prepared:
             verify=request.verify,
             if_exists=request.if_exists,
             cast=request.cast,
+            keep_uncompressed=request.keep_uncompressed,
             max_memory=request.max_memory * _MEBIBYTE or None,
             max_rate=request.max_rate * _MEGABYTE or None,
             threads=request.threads or None,

@@ -21,6 +21,7 @@ class Request:
     model: str
     architecture: str = architectures.AUTO
     cast: str = "none"
+    keep_uncompressed: bool = False
 
 
 def check(folders: Folders, model: str | None) -> str | None:
@@ -72,7 +73,12 @@ def _df11(total: int, df11: dict[str, Any]) -> tuple[str, list[str]]:
 
 
 def _plan(request: Request, folders: Folders, has_node: Callable[[str], bool]) -> tuple[str, list[str]]:
-    wanted = compress.Request(request.model, architecture=request.architecture, cast=request.cast)
+    wanted = compress.Request(
+        request.model,
+        architecture=request.architecture,
+        cast=request.cast,
+        keep_uncompressed=request.keep_uncompressed,
+    )
     try:
         prepared = compress.prepare(wanted, folders)
         expected = native.estimate(prepared.plan)

@@ -192,7 +192,7 @@ def test_an_empty_folder_says_so(node: Any) -> None:
 
 
 def test_passes_every_widget_on(node: Any, script: Script) -> None:
-    changes = {"header": "official", "verify": "off", "cast": "to-bf16"}
+    changes = {"header": "official", "verify": "off", "cast": "to-bf16", "keep_uncompressed": True}
     compress(node, **changes, max_rate=3, max_memory=256, threads=2, limit=1)
     plan = script.plans[-1]
     assert {key: plan[key] for key in changes} == changes

@@ -74,8 +74,9 @@ def test_a_file_that_is_no_model(node: Any, source: Path, script: Script) -> Non
 
 
 def test_widgets_reach_the_plan(node: Any, script: Script) -> None:
-    look(node, architecture="Beta", cast="to-bf16")
-    assert (script.plans[0]["architecture"], script.plans[0]["cast"]) == ("Beta", "to-bf16")
+    changes = {"architecture": "Beta", "cast": "to-bf16", "keep_uncompressed": True}
+    look(node, **changes)
+    assert {key: script.plans[0][key] for key in changes} == changes
 
 
 def test_a_loader_that_is_missing_and_a_disk_that_is_full(node: Any, source: Path, script: Script) -> None:
