@@ -1,6 +1,7 @@
 """For every architecture: our file equals the one that the official node writes, byte for byte."""
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -259,6 +259,7 @@ impl Verify {
                 kernel_file: self.kernel_ptx.clone().or_else(wanted),
                 driver: self.cuda_driver.clone(),
             },
+            ..CheckOptions::default()
         })
     }
 }
@@ -289,6 +290,7 @@ impl Restore {
             definitions: self.definitions.folders.clone(),
             threads: self.threads,
             kernel: kernel(self.kernel.as_deref())?,
+            ..RestoreOptions::default()
         })
     }
 }

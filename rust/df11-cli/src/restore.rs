@@ -26,7 +26,8 @@ pub fn restore(command: &Restore, as_json: bool) -> Result<()> {
     signals::watch()?;
     let task = restore::start(&command.file, target, options)?;
     let report = watch::watch(&task, as_json, |now| {
-        format!("{} unit {}", now.phase.as_str(), now.units_done)
+        let phase = now.phase.as_str();
+        format!("{phase} unit {}/{}", now.units_done, now.units)
     })?;
     if as_json {
         output::json(&report);

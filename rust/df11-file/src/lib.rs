@@ -12,6 +12,7 @@ pub mod bench;
 pub mod budget;
 mod changes;
 pub mod check;
+mod contents;
 mod convert;
 pub mod error;
 pub mod header;
@@ -29,6 +30,7 @@ mod stored;
 mod system;
 mod task;
 
+pub use contents::{Contents, Df11Contents, DtypeShare, StoredUnitSummary, contents};
 pub use error::{Class, Code, Error, Result};
 pub use job::Job;
 pub use options::Options;

@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
     error::{Code, Error, Result},
-    header::{self, Header, MAX_HEADER_BYTES},
+    header::{self, Header, MAX_HEADER_BYTES, TRUNCATED_HINT},
     system,
 };
 
@@ -224,7 +224,7 @@ fn check_start(start: &[u8], file_bytes: u64) -> Result<u64> {
     if available < length {
         let message =
             format!("the file is truncated: it has {available} of {length} bytes of its header");
-        return Err(Error::new(Code::Truncated, message).hint("Download or copy it again."));
+        return Err(Error::new(Code::Truncated, message).hint(TRUNCATED_HINT));
     }
     Ok(length)
 }

@@ -8,7 +8,7 @@ use serde::{
     de::{MapAccess, Visitor},
 };
 
-use super::{Header, METADATA, TensorInfo};
+use super::{Header, METADATA, TRUNCATED_HINT, TensorInfo};
 use crate::error::{Code, Error, Result};
 
 #[derive(Deserialize)]
@@ -138,7 +138,7 @@ pub fn parse(json: &[u8], data_bytes: u64) -> Result<Header> {
     if described > data_bytes {
         let message =
             format!("the file is truncated: it has {data_bytes} of {described} bytes of data");
-        return Err(Error::new(Code::Truncated, message).hint("Download or copy it again."));
+        return Err(Error::new(Code::Truncated, message).hint(TRUNCATED_HINT));
     }
     if described < data_bytes {
         let message = format!("{} bytes follow the last tensor", data_bytes - described);

@@ -70,7 +70,7 @@ pub fn choose(plan: &Plan, budget: &Budget, progress: &Progress) -> Result<Chose
     let to_write = plan.unit_bytes() + plan.passthrough_bytes();
     progress.set_total(bytes + to_write, plan.options.verify.stages());
     let (surveyed, mut read) = thread::scope(|scope| {
-        let reading = spawn_scoped(scope, "df11-read", plan.options.low_priority, move || {
+        let reading = spawn_scoped(scope, "df11-read", move || {
             reader.run(&loads, &home, &free, &filled)
         })?;
         let units = 0..plan.units.len();

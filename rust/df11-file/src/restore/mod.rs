@@ -37,6 +37,7 @@ use crate::{
     system,
     task::Task,
 };
+pub(crate) use name::beside;
 use outline::Outline;
 pub use report::{RestorePlanReport, RestoreReport};
 
@@ -53,6 +54,8 @@ pub struct RestoreOptions {
     pub definitions: Vec<PathBuf>,
     /// Threads; none: all cores.
     pub threads: Option<usize>,
+    /// Threads give way to other programs.
+    pub low_priority: bool,
     /// The implementation of the hot loops.
     pub kernel: Kernel,
 }
@@ -103,7 +106,7 @@ pub fn start(
     options: RestoreOptions,
 ) -> Result<Task<RestoreReport>> {
     let restoration = Restoration::new(path, target, options)?;
-    Task::start(false, move |progress| {
+    Task::start(restoration.options.low_priority, move |progress| {
         let outcome = restoration.run(progress);
         outcome.map_err(|error| error.at_path(restoration.stored.file.path()))
     })
@@ -120,7 +123,7 @@ impl Restoration {
         let description = stored.description.take();
         // A checkpoint is not its source: it gets another name.
         let told = description.as_ref().filter(|_| !options.usable);
-        let beside = name::beside(path, told.and_then(|told| told.source_name.as_deref()));
+        let beside = beside(path, told.and_then(|told| told.source_name.as_deref()));
         let (kind, outline) = match description {
             Some(description) => from_description(&stored, description, options.usable),
             None => from_architecture(&stored, &options),
@@ -149,6 +152,7 @@ impl Restoration {
             }
             return Err(target_exists(&self.target));
         }
+        progress.set_units(self.outline.parts.units.len());
         progress.set_phase(Phase::Reading);
         write::check_units(self, progress)?;
         let (file, left) = PartialFile::create(&self.target)?;
