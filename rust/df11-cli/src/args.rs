@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, builder::PossibleValuesParser};
+use clap::{Parser, Subcommand, builder::PossibleValuesParser, error::ErrorKind};
 use df11_file::{
     Error, Options, Result,
     architectures::Choice,
@@ -33,7 +33,7 @@ pub enum Command {
     Compress(Compress),
     /// Check a DF11 file, whoever wrote it.
     Verify(Verify),
-    /// Make the original file again from a DF11 file, byte for byte.
+    /// Make the original file again from a DF11 file, byte for byte; or a usable BF16 checkpoint, where the file does not tell its original.
     Restore(Restore),
     /// Measure this machine and a disk for some seconds, and estimate how long compressing a model takes.
     Bench(Bench),
@@ -65,6 +65,9 @@ pub struct Recognition {
     /// Round unit weights of other float types to BF16 instead of refusing them.
     #[arg(long, default_value = Cast::NAMES[0], value_parser = PossibleValuesParser::new(Cast::NAMES))]
     pub cast: String,
+    /// Leave those units as they are that DF11 cannot hold, would make larger, or would have to round, where the loader takes them so.
+    #[arg(long)]
+    pub keep_uncompressed: bool,
 }
 
 #[derive(clap::Args)]
@@ -170,10 +173,18 @@ pub struct Bench {
 pub struct Restore {
     /// The DF11 file.
     pub file: PathBuf,
-    /// The file to write [default: the original's name, beside the DF11 file]
+    /// The file to write [default: the original's name, or NAME-restored.safetensors, beside the DF11 file]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// What to do where the file exists. `skip` skips what already is the original and refuses anything else.
+    /// Make a BF16 checkpoint that ComfyUI can use, of what the file holds, also where the file tells its original.
+    #[arg(long)]
+    pub usable: bool,
+    /// The model's architecture, where the file does not tell its original and the tensor names do not show it.
+    #[arg(long, default_value = "auto", value_name = "ID")]
+    pub arch: String,
+    #[command(flatten)]
+    pub definitions: Definitions,
+    /// What to do where the file exists. `skip` skips what already is the file that would be written and refuses anything else.
     #[arg(long, default_value = IfExists::NAMES[0], value_parser = PossibleValuesParser::new(IfExists::NAMES))]
     pub if_exists: String,
     /// Threads [default: all cores]
@@ -182,6 +193,9 @@ pub struct Restore {
     /// The implementation of the hot loops; for tests and fault reports.
     #[arg(long, env = "DF11_KERNEL", hide = true)]
     pub kernel: Option<String>,
+    /// Show what would be written, and write nothing.
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(clap::Args)]
@@ -200,6 +214,7 @@ impl Recognition {
             architecture: Choice::from(self.arch.as_str()),
             header: self.header.parse()?,
             cast: self.cast.parse()?,
+            keep_uncompressed: self.keep_uncompressed,
             definitions: self.definitions.folders.clone(),
             ..Options::default()
         })
@@ -269,6 +284,9 @@ impl Restore {
     pub fn options(&self) -> Result<RestoreOptions> {
         Ok(RestoreOptions {
             if_exists: self.if_exists.parse()?,
+            usable: self.usable,
+            architecture: Choice::from(self.arch.as_str()),
+            definitions: self.definitions.folders.clone(),
             threads: self.threads,
             kernel: kernel(self.kernel.as_deref())?,
         })
@@ -308,6 +326,17 @@ fn megabytes(text: &str) -> std::result::Result<u64, String> {
         Ok(rate) if rate > 0.0 && rate.is_finite() => Ok((rate * 1e6).max(1.0) as u64),
         _ => Err("write a number of MB/s above 0".to_owned()),
     }
+}
+
+/// A command line that cannot be read, as an error of the library.
+pub fn wrong(error: &clap::Error) -> Error {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return usage("no command was given").hint("`df11 --help` lists them.");
+    }
+    let text = error.to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let message = lines.next().unwrap_or_default();
+    usage(message.trim_start_matches("error: ")).hint(lines.collect::<Vec<_>>().join(" "))
 }
 
 /// Turns a usage fault into an error of the library, for one place that reports both.

@@ -6,6 +6,7 @@
 mod budget_progress;
 mod checks;
 mod common;
+mod gain;
 mod gpu;
 mod gpu_failures;
 mod header_breaches;
@@ -16,6 +17,8 @@ mod partial_files;
 mod refusals;
 mod restore;
 mod restore_hostile;
+mod restore_plain;
+mod restore_plain_refusals;
 mod restore_targets;
 mod self_description;
 mod skips;

@@ -6,6 +6,7 @@ pub mod forged;
 pub mod gpu;
 pub mod mount;
 pub mod result;
+pub mod shaped;
 pub mod weights;
 pub mod world;
 
