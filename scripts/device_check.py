@@ -153,9 +153,7 @@ class Check:
         one["like a trained model"] = trained(3_000_000)
         one["last code over a border, byte-aligned"] = self.tail("aligned")
         one["last code over a border, not aligned"] = self.tail("not aligned")
-        one["the 32-bit limit"] = drawn(2_000_000, {122 - step: 2.0**-step for step in range(60)}) + bytes(
-            range(30, 90)
-        )
+        one["long codes"] = drawn(2_000_000, {122 - step: 2.0**-step for step in range(60)}) + bytes(range(30, 90))
         one["more than 17 tables"] = drawn(400_000, {100: 239.0, **dict.fromkeys(range(239), 1.0)})
         one["240 exponents, evenly"] = drawn(400_000, dict.fromkeys(range(240), 1.0))
         one["one exponent, 23,550 weights, 48 KiB"] = b"\x78" * 23_550

@@ -29,6 +29,8 @@ def device_check(df11: Path, *options: object) -> subprocess.CompletedProcess[st
     return subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
 
 
+# Some hundred runs of the program.
+@pytest.mark.timeout(900)
 def test_all_units_pass_and_the_output_says_so(df11: Path, driver: Path, scratch: Path) -> None:
     weights = Tensor("BF16", generators.gaussian(50_000, 1).reshape(100, 500))
     other = Tensor("BF16", np.zeros(4, "<u2"))

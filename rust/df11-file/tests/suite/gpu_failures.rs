@@ -184,7 +184,12 @@ fn exactly_the_memory_that_is_announced_is_enough() {
 
 #[test]
 fn it_stops_on_request() {
-    for function in ["cuMemcpyHtoD_v2", "cuLaunchKernel", "cuMemcpyDtoH_v2"] {
+    // What is held when the request comes, and what must not come after it.
+    for (function, after) in [
+        ("cuMemcpyHtoD_v2", "cuLaunchKernel"),
+        ("cuLaunchKernel", "cuMemcpyDtoH_v2"),
+        ("cuMemcpyDtoH_v2", "nothing"),
+    ] {
         let subject = plain();
         subject.driver.hold(function, 1);
         let task = subject.start(false, subject.gpu()).unwrap();
@@ -199,6 +204,7 @@ fn it_stops_on_request() {
             Code::Cancelled,
             "{function}"
         );
+        assert!(subject.calls(after).is_empty(), "{after}");
         assert_eq!(subject.driver.left_over(), 0);
     }
 }
