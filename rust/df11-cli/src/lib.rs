@@ -3,6 +3,7 @@
 mod args;
 mod bench;
 mod compress;
+mod env;
 mod exit;
 mod listing;
 mod output;
@@ -18,8 +19,8 @@ use clap::Parser;
 
 use args::{Args, Command};
 
-/// Runs the command line and gives its exit code.
-pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+/// Runs the command line and gives its exit code. `host` is what the program that runs it has to tell about itself, by name; `df11 env` shows it.
+pub fn run(args: impl IntoIterator<Item = OsString>, host: &[(String, String)]) -> u8 {
     let args = match Args::try_parse_from(args) {
         Ok(args) => args,
         Err(error) => {
@@ -40,6 +41,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Restore(command) => restore::restore(&command, json),
         Command::Bench(command) => bench::bench(&command, json),
         Command::Architectures(command) => listing::architectures(&command, json),
+        Command::Env(command) => env::env(&command, host, json),
     };
     match outcome {
         Ok(()) => exit::DONE,
