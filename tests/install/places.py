@@ -53,11 +53,12 @@ def comfyui_without_package(name: str, folder: Path) -> Path:
     return folder
 
 
-def run(*command: object, cwd: Path | None = None, env: dict[str, str] | None = None, status: int = 0) -> str:
+def run(
+    *command: object, cwd: Path | None = None, env: dict[str, str] | None = None, status: int = 0, seconds: int = 280
+) -> str:
     """What a command said, both ways."""
-    done = subprocess.run(
-        [str(part) for part in command], cwd=cwd, env=env, capture_output=True, text=True, timeout=280
-    )
+    line = [str(part) for part in command]
+    done = subprocess.run(line, cwd=cwd, env=env, capture_output=True, text=True, timeout=seconds)
     said = done.stdout + done.stderr
     assert done.returncode == status, said
     return said

@@ -95,6 +95,8 @@ def test_from_the_registry_with_the_native_wheel(environment: Path, released: Pa
         assert_compresses(comfy)
 
 
+# It compiles.
+@pytest.mark.timeout(1500)
 def test_from_git_without_and_with_cargo(environment: Path, scratch: Path) -> None:
     python = environment / "bin" / "python"
     without = {"PATH": places.search_path(), "HOME": str(scratch), "CARGO_HOME": str(scratch)}
@@ -107,7 +109,7 @@ def test_from_git_without_and_with_cargo(environment: Path, scratch: Path) -> No
     before = git_status()
     # What was compiled for this checkout already is not compiled again.
     target = os.environ.get("CARGO_TARGET_DIR", str(ROOT / "target"))
-    said = places.run(python, "install.py", env={**os.environ, "CARGO_TARGET_DIR": target}, cwd=ROOT)
+    said = places.run(python, "install.py", env={**os.environ, "CARGO_TARGET_DIR": target}, cwd=ROOT, seconds=1200)
     assert "the native part is built and installed. Restart ComfyUI." in said
     assert git_status() == before, "the pack's folder was written to"
     with server(environment, scratch / "base", ROOT) as comfy:

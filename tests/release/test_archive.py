@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import archive
+import project
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ROOT / ".envs" / "release" / "bin"
@@ -103,6 +104,18 @@ def test_the_registrys_tool_makes_the_same(tree: Path, tmp_path: Path) -> None:
     assert "All validation checks passed" in text and "arning" not in text
     tool([*quiet, "pack"], tree, tmp_path)
     assert sorted(zipfile.ZipFile(tree / "node.zip").namelist()) == archive.members(tree)
+
+
+def test_comfyui_reads_the_packs_description() -> None:
+    """ComfyUI's own reader of pyproject.toml, which warns of what it does not know."""
+    environment = ROOT / ".envs" / "comfy-0.30.0"
+    code = (
+        "import sys; from comfy_config.config_parser import extract_node_configuration as read; found = read(sys.argv[1])\n"
+        "print(found.project.name, found.project.version, found.tool_comfy.display_name, sep='|')"
+    )
+    command = [environment / "bin" / "python", "-c", code, ROOT]
+    done = subprocess.run(command, cwd=environment / "ComfyUI", capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (f"dfloat11-compress|{project.version()}|DFloat11 Compress\n", "")
 
 
 def test_the_linter_of_node_packs_is_content(packed: zipfile.ZipFile, tmp_path: Path) -> None:
