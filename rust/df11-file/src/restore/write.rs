@@ -1,9 +1,13 @@
 //! Writing the restored file: copied tensors, decoded units, kept tensors, and the header at the end. Everything is read back for its hash.
 
+use std::mem;
+
 use df11_codec::DecodeTables;
+use safetensors::Dtype;
 
 use super::Restoration;
 use crate::{
+    convert::Conversion,
     error::{Code, Error, Result},
     ordered::in_order,
     output::{
@@ -84,6 +88,8 @@ struct Memory {
     tables: Option<(usize, DecodeTables)>,
     /// As they lie in the restored file.
     weights: Vec<u8>,
+    /// The same, while it is made.
+    widened: Vec<u8>,
 }
 
 struct Writer<'a> {
@@ -174,27 +180,41 @@ impl<'a> Writer<'a> {
         let end = (first + CHUNKS_PER_RUN).min(unit.layout.chunks);
         let range = bytes.decode(&tables, (first, end), &mut memory.run, &mut memory.weights)?;
         memory.tables = Some((number, tables));
-        self.put_weights(&self.job.parts.units[number].1, range, &mut memory.weights)
+        self.put_weights(&self.job.parts.units[number].1, range, memory)
     }
 
-    /// Writes weights `from..to` of a unit to the tensors that they belong to, and reads them back.
+    /// Writes decoded weights `from..to` of a unit to the tensors that they belong to, and reads them back in their place. They are widened
+    /// where rounding them had changed none.
     fn put_weights(
         &self,
         members: &[Member],
         (from, to): (u64, u64),
-        weights: &mut [u8],
+        memory: &mut Memory,
     ) -> Result<()> {
         let begun = members.partition_point(|member| member.first + member.weights <= from);
-        for member in members[begun..]
+        let parts = members[begun..]
             .iter()
-            .take_while(|member| member.first < to)
-        {
+            .take_while(|member| member.first < to);
+        memory.widened.clear();
+        for member in parts {
             let start = member.first.max(from);
             let end = (member.first + member.weights).min(to);
             let tensor = &self.job.description.header.tensors[member.tensor];
-            let part = &mut weights[(start - from) as usize * 2..(end - from) as usize * 2];
-            self.put(part, tensor.start + (start - member.first) * 2)?;
+            let part = &mut memory.weights[(start - from) as usize * 2..(end - from) as usize * 2];
+            let width = tensor.dtype.bitsize() as u64 / 8;
+            let place = tensor.start + (start - member.first) * width;
+            if let Some(back) = Conversion::between(Dtype::BF16, tensor.dtype) {
+                let at = memory.widened.len();
+                let bytes = (end - start) * width;
+                memory.widened.resize(at + bytes as usize, 0);
+                back.apply(part, &mut memory.widened[at..]);
+                self.put(&mut memory.widened[at..], place)?;
+            } else {
+                self.put(part, place)?;
+                memory.widened.extend_from_slice(part);
+            }
         }
+        mem::swap(&mut memory.weights, &mut memory.widened);
         Ok(())
     }
 
