@@ -107,15 +107,22 @@ def test_the_registrys_tool_makes_the_same(tree: Path, tmp_path: Path) -> None:
 
 
 def test_comfyui_reads_the_packs_description() -> None:
-    """ComfyUI's own reader of pyproject.toml, which warns of what it does not know."""
+    """ComfyUI's own reader of pyproject.toml, which leaves out what it does not know."""
     environment = ROOT / ".envs" / "comfy-0.30.0"
     code = (
-        "import sys; from comfy_config.config_parser import extract_node_configuration as read; found = read(sys.argv[1])\n"
-        "print(found.project.name, found.project.version, found.tool_comfy.display_name, sep='|')"
+        "import sys; from comfy_config.config_parser import extract_node_configuration as read\n"
+        "found = read(sys.argv[1])\n"
+        "print(found.project.name, found.project.version, found.tool_comfy.display_name)\n"
+        "print(found.project.supported_os, found.project.supported_comfyui_version)"
     )
     command = [environment / "bin" / "python", "-c", code, ROOT]
     done = subprocess.run(command, cwd=environment / "ComfyUI", capture_output=True, text=True, check=True)
-    assert (done.stdout, done.stderr) == (f"dfloat11-compress|{project.version()}|DFloat11 Compress\n", "")
+    host = project.pyproject()["tool"]["comfy"]["requires-comfyui"]
+    assert done.stdout.splitlines() == [
+        f"dfloat11-compress {project.version()} DFloat11 Compress",
+        f"['OS Independent'] {host}",
+    ]
+    assert done.stderr == ""
 
 
 def test_the_linter_of_node_packs_is_content(packed: zipfile.ZipFile, tmp_path: Path) -> None:
