@@ -9,7 +9,7 @@ import re
 import sys
 from pathlib import Path
 
-from project import ROOT, VERSION, pyproject, released, requirements, versions, wanted_requirements
+from project import ROOT, VERSION, crates, pyproject, released, requirements, versions, wanted_requirements
 
 HEADING = "## Unreleased\n"
 
@@ -38,7 +38,7 @@ def write(version: str, root: Path, day: datetime.date) -> None:
     for file in ("pyproject.toml", "Cargo.toml"):
         replace(root / file, r'^version = "[\d.]+"$', f'version = "{version}"')
     for lock in ("Cargo.lock", "rust/fuzz/Cargo.lock"):
-        own = r'^(name = "df11-(?:cli|codec|file|py)"\nversion = )"[\d.]+"$'
+        own = rf'^(name = "(?:{"|".join(crates(root))})"\nversion = )"[\d.]+"$'
         replace(root / lock, own, rf'\g<1>"{version}"')
     for path in (root / "workflows").glob("*.json"):
         nodes = json.loads(path.read_text())["nodes"]

@@ -38,13 +38,19 @@ def released(root: Path = ROOT) -> str | None:
     return found[1] if found else None
 
 
+def crates(root: Path = ROOT) -> set[str]:
+    """The crates of the workspace, whose folders are called as they are."""
+    cargo = tomllib.loads((root / "Cargo.toml").read_text())
+    return {Path(member).name for member in cargo["workspace"]["members"]}
+
+
 def versions(root: Path = ROOT) -> Iterator[tuple[str, str]]:
     """Every place that holds the project's version, and what it holds."""
     name = pyproject(root)["project"]["name"]
     yield "pyproject.toml", version(root)
     cargo = tomllib.loads((root / "Cargo.toml").read_text())
     yield "Cargo.toml", cargo["workspace"]["package"]["version"]
-    own = {Path(member).name for member in cargo["workspace"]["members"]}
+    own = crates(root)
     for lock in ("Cargo.lock", "rust/fuzz/Cargo.lock"):
         for package in tomllib.loads((root / lock).read_text())["package"]:
             if package["name"] in own:

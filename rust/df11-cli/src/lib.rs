@@ -5,6 +5,7 @@ mod bench;
 mod compress;
 mod env;
 mod exit;
+mod kernel_file;
 mod listing;
 mod output;
 mod progress;
