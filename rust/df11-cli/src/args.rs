@@ -39,6 +39,8 @@ pub enum Command {
     Bench(Bench),
     /// List the known architectures, or check architecture files.
     Architectures(Architectures),
+    /// Show what a fault report needs: versions, processor, kernels, memory, where the architectures come from.
+    Env(Env),
 }
 
 #[derive(clap::Args)]
@@ -205,6 +207,15 @@ pub struct Architectures {
     pub check: bool,
     #[command(flatten)]
     pub definitions: Definitions,
+}
+
+#[derive(clap::Args)]
+pub struct Env {
+    #[command(flatten)]
+    pub definitions: Definitions,
+    /// The implementation of the hot loops; for tests and fault reports.
+    #[arg(long, env = "DF11_KERNEL", hide = true)]
+    pub kernel: Option<String>,
 }
 
 impl Recognition {

@@ -5,6 +5,7 @@
 
 mod bench;
 mod common;
+mod env;
 mod exit_codes;
 mod kernel_level;
 mod killed;
