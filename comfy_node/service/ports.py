@@ -15,6 +15,12 @@ class Folders(Protocol):
     def user(self) -> str: ...
 
 
+class Previews(Protocol):
+    """Pictures on nodes; see `host.previews`."""
+
+    def show(self, png: bytes) -> dict[str, str]: ...
+
+
 class Monitor(Protocol):
     """Progress and Stop; see `host.monitor`."""
 

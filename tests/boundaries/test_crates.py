@@ -31,7 +31,7 @@ ALLOWED = {
         "xxhash-rust",
     },
     "df11-cli": {"df11-file", "clap", "ctrlc", "indicatif", "serde", "serde_json"},
-    "df11-py": {"df11-cli", "df11-file", "pyo3", "pythonize"},
+    "df11-py": {"df11-cli", "df11-file", "pyo3", "pythonize", "serde"},
 }
 
 # Where `unsafe` may stand: in the kernels that use instructions of one processor family.

@@ -225,6 +225,7 @@ impl Verify {
             seed: self.seed,
             threads: self.threads,
             kernel: kernel(self.kernel.as_deref())?,
+            ..CheckOptions::default()
         })
     }
 }
@@ -252,6 +253,7 @@ impl Restore {
             if_exists: self.if_exists.parse()?,
             threads: self.threads,
             kernel: kernel(self.kernel.as_deref())?,
+            ..RestoreOptions::default()
         })
     }
 }

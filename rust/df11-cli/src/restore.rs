@@ -17,7 +17,8 @@ pub fn restore(command: &Restore, as_json: bool) -> Result<()> {
     let target = command.output.as_deref();
     let task = restore::start(&command.file, target, command.options()?)?;
     let report = watch::watch(&task, as_json, |now| {
-        format!("{} unit {}", now.phase.as_str(), now.units_done)
+        let phase = now.phase.as_str();
+        format!("{phase} unit {}/{}", now.units_done, now.units)
     })?;
     if as_json {
         output::json(&report);

@@ -11,6 +11,7 @@ pub mod architectures;
 pub mod bench;
 pub mod budget;
 pub mod check;
+mod contents;
 mod convert;
 pub mod error;
 pub mod header;
@@ -28,6 +29,7 @@ mod stored;
 mod system;
 mod task;
 
+pub use contents::{Contents, Df11Contents, DtypeShare, StoredUnitSummary, contents};
 pub use error::{Class, Code, Error, Result};
 pub use job::Job;
 pub use options::Options;

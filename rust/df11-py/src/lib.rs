@@ -6,12 +6,13 @@
 
 mod error;
 mod job;
+mod jobs;
 mod plan;
 
 use pyo3::prelude::*;
 
 /// Number of the module's interface; the node pack refuses another one.
-const PROTOCOL: u32 = 1;
+const PROTOCOL: u32 = 2;
 
 /// The `df11` command on `sys.argv`; returns its exit code.
 #[pyfunction]
@@ -28,8 +29,11 @@ fn df11_native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(main, module)?)?;
     module.add_function(wrap_pyfunction!(plan::plan, module)?)?;
     module.add_function(wrap_pyfunction!(plan::inspect, module)?)?;
+    module.add_function(wrap_pyfunction!(plan::contents, module)?)?;
     module.add_function(wrap_pyfunction!(plan::architectures, module)?)?;
-    module.add_function(wrap_pyfunction!(job::start, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::start, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::verify, module)?)?;
+    module.add_function(wrap_pyfunction!(jobs::restore, module)?)?;
     module.add_class::<plan::Plan>()?;
     module.add_class::<job::Job>()?;
     module.add_class::<job::Snapshot>()?;

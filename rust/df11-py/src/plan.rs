@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use df11_file::{
-    Options, PlanReport, Result,
+    Code, Error, Options, PlanReport, Result,
     architectures::{Choice, Library},
+    bench::expect,
     options::{Io, kernel},
 };
 use pyo3::prelude::*;
 
-use crate::error::raise;
+use crate::{error::raise, jobs::forced_kernel};
 
 /// What a compression would do, from the header alone.
 #[pyclass(frozen)]
@@ -29,9 +30,25 @@ pub struct Plan {
 
 #[pymethods]
 impl Plan {
+    fn estimate(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let expected = py.detach(|| {
+            let plan = self.inner.lock();
+            let plan = plan.ok();
+            let plan = plan.as_ref().and_then(|plan| plan.as_ref());
+            expect(plan.ok_or_else(was_started)?, &|| false)
+        });
+        let expected = expected.map_err(|error| raise(py, &error))?;
+        Ok(pythonize::pythonize(py, &expected)?.unbind())
+    }
+
     fn report(&self, py: Python<'_>) -> Py<PyAny> {
         self.report.clone_ref(py)
     }
+}
+
+/// The error for a plan that is used a second time.
+pub fn was_started() -> Error {
+    Error::new(Code::Option, "the plan was started before").hint("Make a new plan.")
 }
 
 impl Plan {
@@ -75,7 +92,7 @@ pub fn plan(
             threads,
             low_priority,
             io: Io::default(),
-            kernel: kernel(std::env::var("DF11_KERNEL").ok().as_deref())?,
+            kernel: kernel(forced_kernel().as_deref())?,
         })
     };
     let options = options().map_err(|error| raise(py, &error))?;
@@ -109,6 +126,14 @@ pub fn inspect(
         .detach(|| df11_file::plan(&path, None, options))
         .map_err(|error| raise(py, &error))?;
     report(py, &plan)
+}
+
+#[pyfunction]
+pub fn contents(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
+    let found = py
+        .detach(|| df11_file::contents(&path))
+        .map_err(|error| raise(py, &error))?;
+    Ok(pythonize::pythonize(py, &found)?.unbind())
 }
 
 #[pyfunction]

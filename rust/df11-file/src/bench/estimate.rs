@@ -97,7 +97,8 @@ impl TimeRange {
     }
 }
 
-fn bytes_to_read(plan: &Plan, budget: &Budget) -> u64 {
+/// Bytes that a compression asks from its source.
+pub(super) fn bytes_to_read(plan: &Plan, budget: &Budget) -> u64 {
     let tensors = &plan.source.header().tensors;
     let units = plan.units.iter().map(|unit| {
         let bytes = unit

@@ -2,6 +2,7 @@
 
 mod disk;
 mod estimate;
+mod expect;
 mod memory;
 mod weights;
 
@@ -23,6 +24,7 @@ use disk::Scratch;
 
 pub use disk::Transfer;
 pub use estimate::{Estimate, Limit, TimeRange};
+pub use expect::{Expectation, expect};
 pub use memory::{MemoryRates, measure};
 pub use weights::synthetic;
 

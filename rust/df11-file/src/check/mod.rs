@@ -57,6 +57,8 @@ pub struct CheckOptions {
     pub seed: Option<u64>,
     /// Threads; none: all cores.
     pub threads: Option<usize>,
+    /// Threads give way to other programs.
+    pub low_priority: bool,
     /// The implementation of the hot loops.
     pub kernel: Kernel,
 }
@@ -84,7 +86,7 @@ pub fn start(path: &Path, options: CheckOptions) -> Result<Task<CheckReport>> {
         .as_deref()
         .map(|source| Against::open(source, &stored, &options))
         .transpose()?;
-    Task::start(false, move |progress| {
+    Task::start(options.low_priority, move |progress| {
         check(&stored, against.as_ref(), &options, progress)
             .map_err(|error| error.at_path(stored.file.path()))
     })
@@ -115,6 +117,7 @@ fn check(
         decoded + hash_bytes + against.map_or(0, Against::passthrough_bytes),
         1,
     );
+    progress.set_units(stored.units.len());
     if hashed {
         let tensors = hashes::in_file_order(stored)?;
         hashes::check(&stored.file, &tensors, work.threads, progress)?;

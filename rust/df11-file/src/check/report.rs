@@ -105,7 +105,7 @@ impl CheckReport {
                 ),
                 (
                     decodes && !source && !described,
-                    "other weights than the source had: the file carries no hashes, so name its source with --against",
+                    "other weights than the source had: the file carries no hashes, so compare it with its source",
                 ),
                 (
                     !source && !hashed,

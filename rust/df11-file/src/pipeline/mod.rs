@@ -54,6 +54,7 @@ use work::Work;
 /// Every refusal and failure, with its code.
 pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
     let (started, device_bytes) = (Instant::now(), system::device_bytes_read());
+    progress.set_units(plan.units.len());
     let largest = plan
         .units
         .iter()
@@ -132,13 +133,12 @@ fn write(
     };
     let (map, hashes, read) = while_flushing(file, |flush| {
         thread::scope(|scope| {
-            let low_priority = plan.options.low_priority;
-            let reading = spawn_scoped(scope, "df11-read", low_priority, move || {
+            let reading = spawn_scoped(scope, "df11-read", move || {
                 reader.run(&loads, &home, &free, &filled)
             })?;
             for _ in 0..budget.threads {
                 let (crew, tasks, tell) = (&crew, tasks.clone(), tell.clone());
-                spawn_scoped(scope, "df11-work", low_priority, move || {
+                spawn_scoped(scope, "df11-work", move || {
                     crew.work(&tasks, &tell);
                 })?;
             }

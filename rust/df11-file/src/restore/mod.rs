@@ -26,6 +26,7 @@ use crate::{
     system,
     task::Task,
 };
+pub(crate) use name::beside;
 pub use report::RestoreReport;
 
 /// The choices of one restoration.
@@ -35,6 +36,8 @@ pub struct RestoreOptions {
     pub if_exists: IfExists,
     /// Threads; none: all cores.
     pub threads: Option<usize>,
+    /// Threads give way to other programs.
+    pub low_priority: bool,
     /// The implementation of the hot loops.
     pub kernel: Kernel,
 }
@@ -76,7 +79,7 @@ pub fn start(
         .map_err(|error| error.at_path(path))?;
     let target = match target {
         Some(target) => target.to_path_buf(),
-        None => name::beside(path, description.source_name.as_deref()),
+        None => beside(path, description.source_name.as_deref()),
     };
     let target = choose_target(path, Some(&target), options.if_exists)?;
     let restoration = Restoration {
@@ -87,7 +90,7 @@ pub fn start(
         threads: system::threads(options.threads),
         options,
     };
-    Task::start(false, move |progress| {
+    Task::start(restoration.options.low_priority, move |progress| {
         let outcome = restoration.run(progress);
         outcome.map_err(|error| error.at_path(restoration.stored.file.path()))
     })
@@ -110,6 +113,7 @@ impl Restoration {
             }
             return Err(target_exists(&self.target));
         }
+        progress.set_units(self.parts.units.len());
         progress.set_phase(Phase::Reading);
         write::check_units(self, progress)?;
         let (file, left) = PartialFile::create(&self.target)?;
