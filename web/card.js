@@ -1,33 +1,37 @@
 // What the browser shows of a run, as data. No page and no ComfyUI in here, so it is tested by itself.
 
-export const NODES = [
-  "DFloat11Compress",
-  "DFloat11CompressFolder",
-  "DFloat11Inspect",
-  "DFloat11Verify",
-  "DFloat11Restore",
-];
+export const NODES = ["DFloat11Compress", "DFloat11CompressFolder", "DFloat11Inspect", "DFloat11Verify", "DFloat11Restore"];
+const WRITING = ["DFloat11Compress", "DFloat11CompressFolder", "DFloat11Restore"];
+
+/** Whether a run of this node may have put new files into the loaders' lists. */
+export function writes(node) {
+  return WRITING.includes(node);
+}
 
 /**
- * The card that a node's output holds: `{state, title, rows: [[label, text], ...], note, changed}`; null without one.
- * It comes as JSON text: ComfyUI takes objects in an output for files to preview.
+ * The report of a node, which it outputs as text, in parts: the first line is the title, "Label: text" a row,
+ * "| a | b |" cells of a table, all else a line. Null where the node gave no report.
  */
 export function cardOf(output) {
-  let card;
-  try {
-    card = JSON.parse(output?.df11?.[0]);
-  } catch {
-    return null;
+  const report = output?.text?.[0];
+  if (typeof report !== "string" || !report.trim()) return null;
+  const [title, ...lines] = report.split("\n").map((line) => line.trim());
+  return { title, state: stateOf(title), parts: lines.filter(Boolean).map(partOf).filter(Boolean) };
+}
+
+function stateOf(title) {
+  if (/^(Would be refused|Not enough space)|\bfailed\b/.test(title)) return "warning";
+  return title.startsWith("Already") ? "same" : "done";
+}
+
+function partOf(line) {
+  if (/^\|[-| ]+\|$/.test(line)) return null;
+  if (line.startsWith("|") && line.endsWith("|")) {
+    const cells = line.slice(1, -1).split(/(?<!\\)\|/);
+    return { cells: cells.map((cell) => cell.trim().replaceAll("\\|", "|")) };
   }
-  if (typeof card?.title !== "string") return null;
-  const rows = Array.isArray(card.rows) ? card.rows : [];
-  return {
-    state: ["done", "same", "warning"].includes(card.state) ? card.state : "done",
-    title: card.title,
-    rows: rows.filter((row) => Array.isArray(row) && row.length === 2).map((row) => row.map(String)),
-    note: typeof card.note === "string" ? card.note : "",
-    changed: card.changed === true,
-  };
+  const [, label, text] = line.match(/^([A-Z][^:.]{0,40}): (.+)$/) ?? [];
+  return label ? { label, text } : { text: line };
 }
 
 /** What is wrong with the native part, as the server wrote it into a node's definition; empty if nothing. */
@@ -47,7 +51,7 @@ export function failureOf(event) {
   return message || "The run failed; the server's console says more.";
 }
 
-/** A message that stays as long as it takes to read, in milliseconds. */
+/** How long a message stays, in milliseconds: as long as it takes to read. */
 export function readingTime(text) {
   return Math.min(30_000, 4_000 + 60 * text.length);
 }

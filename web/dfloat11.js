@@ -2,12 +2,14 @@
 
 import { api } from "../../scripts/api.js";
 import { app } from "../../scripts/app.js";
-import { cardOf, failureOf, NODES, problemOf, readingTime } from "./card.js";
+import { cardOf, failureOf, NODES, problemOf, readingTime, writes } from "./card.js";
 
 const NAME = "DFloat11 Compress";
 const MARKS = { done: "✓", same: "=", warning: "!" };
+// Pixels: of one card before it scrolls, and of an empty one.
+const TALLEST = 360;
+const SHORTEST = 40;
 let problem = "";
-const shown = new Set();
 
 function message(severity, detail) {
   app.extensionManager?.toast?.add?.({ severity, summary: NAME, detail, life: readingTime(detail) });
@@ -41,33 +43,46 @@ function place(node) {
     color: "var(--input-text)",
     font: "12px/1.5 system-ui, sans-serif",
     userSelect: "text",
+    overflowWrap: "anywhere",
   });
-  node.addDOMWidget?.("df11_card", "DF11_CARD", box, {
-    serialize: false,
-    hideOnZoom: false,
-    getMinHeight: () => Number(box.dataset.height),
-  });
+  box.className = "df11-card";
+  const getMinHeight = () => Number(box.dataset.height ?? SHORTEST);
+  node.addDOMWidget?.("df11_card", "DF11_CARD", box, { serialize: false, hideOnZoom: false, getMinHeight });
   return box;
 }
 
-function fill(node, { state, title, rows, note }) {
+/** The parts below each other; consecutive rows share their columns, and so do the lines of a table. */
+function body(parts) {
+  const all = element("div", {});
+  let grid = null;
+  let columns = 0;
+  for (const { label, cells, text } of parts) {
+    const entries = cells ?? (label ? [label, text] : [text]);
+    const kind = cells ? -entries.length : entries.length;
+    if (!grid || kind !== columns) {
+      const template = cells ? `minmax(6em, 1fr) repeat(${entries.length - 1}, auto)` : label ? "max-content 1fr" : "1fr";
+      grid = element("div", { display: "grid", gridTemplateColumns: template, columnGap: "12px" });
+      columns = kind;
+      all.append(grid);
+    }
+    entries.forEach((entry, at) => grid.append(element("span", { opacity: label && at === 0 ? "0.7" : "1" }, entry)));
+  }
+  return all;
+}
+
+function fill(node, { state, title, parts }) {
   const box = place(node);
   box.dataset.state = state;
-  box.replaceChildren(element("div", { fontWeight: "600" }, `${MARKS[state]} ${title}`));
-  const table = element("div", { display: "grid", gridTemplateColumns: "auto 1fr", columnGap: "12px" });
-  for (const [label, text] of rows) {
-    table.append(element("span", { opacity: "0.7" }, label));
-    table.append(element("span", { overflowWrap: "anywhere" }, text));
-  }
-  box.append(table);
-  if (note) box.append(element("div", { marginTop: "4px" }, note));
-  // Long names and notes wrap; 44 letters fit a line of a node of the usual width.
-  const wrapped = (text) => Math.ceil((text.length + 1) / 44);
-  const lines = 1 + rows.reduce((sum, row) => sum + wrapped(row[1]), 0) + (note ? wrapped(note) : 0);
-  box.dataset.height = String(24 + 18 * lines);
-  const wanted = node.computeSize?.();
-  if (wanted) node.setSize?.([Math.max(node.size[0], wanted[0]), Math.max(node.size[1], wanted[1])]);
-  node.setDirtyCanvas?.(true, true);
+  box.replaceChildren(element("div", { fontWeight: "600" }, `${MARKS[state]} ${title}`), body(parts));
+  // The page lays the card out at the node's width before its height is known.
+  requestAnimationFrame(() => {
+    box.style.height = "auto";
+    box.dataset.height = String(Math.min(TALLEST, Math.max(SHORTEST, box.scrollHeight + 2)));
+    box.style.height = "";
+    const wanted = node.computeSize?.();
+    if (wanted) node.setSize?.([Math.max(node.size[0], wanted[0]), Math.max(node.size[1], wanted[1])]);
+    node.setDirtyCanvas?.(true, true);
+  });
 }
 
 app.registerExtension({
@@ -79,12 +94,18 @@ app.registerExtension({
 
   nodeCreated(node) {
     if (!NODES.includes(node.comfyClass)) return;
-    if (problem) fill(node, { state: "warning", title: "Native part missing", rows: [], note: problem });
+    if (problem) fill(node, { state: "warning", title: "Native part missing", parts: [{ text: problem }] });
     const before = node.onExecuted;
+    let last = "";
     node.onExecuted = function (output, ...rest) {
       before?.call(this, output, ...rest);
       const card = cardOf(output);
-      if (card) fill(this, card);
+      // ComfyUI sends the output of an unchanged node again with every run.
+      if (!card || last === output.text[0]) return;
+      last = output.text[0];
+      fill(this, card);
+      message(card.state === "warning" ? "warn" : "success", card.title);
+      if (writes(this.comfyClass)) refreshLists();
     };
   },
 
@@ -94,15 +115,6 @@ app.registerExtension({
       const badge = { label: `${NAME}: native part missing`, url: "", icon: "pi pi-exclamation-triangle" };
       app.registerExtension({ name: "DFloat11Compress.Missing", aboutPageBadges: [badge] });
     }
-    api.addEventListener("executed", ({ detail }) => {
-      const card = cardOf(detail?.output);
-      // ComfyUI sends the output of an unchanged node again with every run.
-      const run = `${detail?.node}: ${JSON.stringify(card)}`;
-      if (!card || shown.has(run)) return;
-      shown.add(run);
-      message(card.state === "warning" ? "warn" : "success", card.title);
-      if (card.changed) refreshLists();
-    });
     api.addEventListener("execution_error", ({ detail }) => {
       const sentence = failureOf(detail);
       if (sentence) message("error", sentence);

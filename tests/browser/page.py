@@ -42,7 +42,9 @@ class ComfyPage:
             self.page.get_by_role("button", name="Templates").first.click()
         entry.click()
         self.page.get_by_text(name).first.click()
-        self.page.wait_for_function("() => window.app.graph._nodes.length > 1 && !document.querySelector('.p-dialog-mask')")
+        self.page.wait_for_function(
+            "() => window.app.graph._nodes.length > 1 && !document.querySelector('.p-dialog-mask')"
+        )
         self.show_all()
 
     def show_all(self) -> None:
@@ -58,7 +60,9 @@ class ComfyPage:
         assert self.value(node, widget) == value
 
     def value(self, node: str, widget: str) -> Any:
-        return self.page.evaluate(f"([type, name]) => {NODE}.widgets.find((w) => w.name === name).value", [node, widget])
+        return self.page.evaluate(
+            f"([type, name]) => {NODE}.widgets.find((w) => w.name === name).value", [node, widget]
+        )
 
     def choices(self, node: str, widget: str) -> list[str]:
         """What a node's list offers in this tab."""
@@ -81,7 +85,7 @@ class ComfyPage:
 
     def card(self) -> Locator:
         """The result card on a node."""
-        return self.page.locator("[data-state]", has=self.page.locator("div")).first
+        return self.page.locator(".df11-card").first
 
     def message(self, text: str) -> Locator:
         return self.page.locator(".p-toast-message", has_text=text)
@@ -95,7 +99,9 @@ class ComfyPage:
         """Nothing of the card is cut off."""
         card = self.card()
         expect(card).to_be_visible()
-        assert card.evaluate("(box) => box.scrollHeight <= box.clientHeight + 1 && box.scrollWidth <= box.clientWidth + 1"), node
+        assert card.evaluate(
+            "(box) => box.scrollHeight <= box.clientHeight + 1 && box.scrollWidth <= box.clientWidth + 1"
+        ), node
 
     def picture(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,18 +1,33 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { cardOf, failureOf, NODES, problemOf, readingTime } from "./web/card.js";
+import { cardOf, failureOf, NODES, problemOf, readingTime, writes } from "./web/card.js";
 
-test("a card is taken from the output as the server made it", () => {
-  const card = { state: "same", title: "Already done", rows: [["Size", "1 GB"]], note: "n", changed: true };
-  assert.deepEqual(cardOf({ df11: [JSON.stringify(card)] }), card);
+const parts = (...lines) => cardOf({ text: [["Done: 1 GB", ...lines].join("\n")] }).parts;
+
+test("a report becomes title, rows, table and lines", () => {
+  const card = cardOf({ text: ["Done: 2 GB -> 1 GB\nWritten to: C:\\x: y\n\nplain line.\n"] });
+  assert.equal(card.title, "Done: 2 GB -> 1 GB");
+  assert.deepEqual(card.parts, [{ label: "Written to", text: "C:\\x: y" }, { text: "plain line." }]);
+  const table = parts("| model | size |", "|---|---|", "| a\\|b | |");
+  assert.deepEqual(table, [{ cells: ["model", "size"] }, { cells: ["a|b", ""] }]);
+  assert.deepEqual(parts("E_NO: not a label. Really: no"), [{ label: "E_NO", text: "not a label. Really: no" }]);
+  assert.deepEqual(parts("The file x. Note: y"), [{ text: "The file x. Note: y" }]);
 });
 
-test("what is no card is none, and odd parts fall away", () => {
-  for (const output of [undefined, null, {}, { df11: [] }, { df11: ["{"] }, { df11: ["{}"] }, { df11: ["null"] }, { text: ["x"] }])
-    assert.equal(cardOf(output), null);
-  const odd = { title: "t", state: "x", rows: [["a"], "b", ["c", 1]], note: 3, changed: "yes" };
-  assert.deepEqual(cardOf({ df11: [JSON.stringify(odd)] }), { state: "done", title: "t", rows: [["c", "1"]], note: "", changed: false });
+test("the title tells how it ended", () => {
+  const state = (title) => cardOf({ text: [title] }).state;
+  assert.equal(state("Done: 2 GB"), "done");
+  assert.equal(state("Already done: 2 GB"), "same");
+  for (const bad of ["Would be refused: 1 reason", "Not enough space: 3 GB", "1 compressed, 2 failed"]) assert.equal(state(bad), "warning");
+});
+
+test("no report, no card", () => {
+  for (const output of [undefined, null, {}, { text: [] }, { text: [" "] }, { text: [1] }]) assert.equal(cardOf(output), null);
+});
+
+test("lists are refreshed after nodes that write", () => {
+  assert.deepEqual(NODES.filter(writes), ["DFloat11Compress", "DFloat11CompressFolder", "DFloat11Restore"]);
 });
 
 test("the problem stands at any input", () => {
