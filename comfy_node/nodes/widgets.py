@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..service.naming import mark
+
 Widget = tuple[Any, dict[str, Any]]
 
 
 def choice(values: list[str], tooltip: str, advanced: bool = False) -> Widget:
     """A list to pick from; the first is the default."""
-    return (values, {"tooltip": tooltip, **({"advanced": True} if advanced else {})})
+    return (values, {"tooltip": tooltip, **({"advanced": True} if advanced else {}), **mark()})
 
 
 def number(default: int, most: int, tooltip: str, least: int = 0, step: int = 1) -> Widget:
