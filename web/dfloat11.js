@@ -6,9 +6,10 @@ import { cardOf, failureOf, NODES, problemOf, readingTime, writes } from "./card
 
 const NAME = "DFloat11 Compress";
 const MARKS = { done: "✓", same: "=", warning: "!" };
-// Pixels: of one card before it scrolls, and of an empty one.
+// Pixels: of a card before it scrolls, of an empty one, and what ComfyUI leaves free above and below a widget.
 const TALLEST = 360;
 const SHORTEST = 40;
+const MARGINS = 20;
 let problem = "";
 
 function message(severity, detail) {
@@ -77,7 +78,7 @@ function fill(node, { state, title, parts }) {
   // The page lays the card out at the node's width before its height is known.
   requestAnimationFrame(() => {
     box.style.height = "auto";
-    box.dataset.height = String(Math.min(TALLEST, Math.max(SHORTEST, box.scrollHeight + 2)));
+    box.dataset.height = String(Math.min(TALLEST, Math.max(SHORTEST, box.scrollHeight + MARGINS + 2)));
     box.style.height = "";
     const wanted = node.computeSize?.();
     if (wanted) node.setSize?.([Math.max(node.size[0], wanted[0]), Math.max(node.size[1], wanted[1])]);

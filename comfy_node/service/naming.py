@@ -1,4 +1,4 @@
-"""Titles, descriptions and a mark for the page that say when the native part is missing. One of them is seen everywhere."""
+"""What says that the native part is missing: titles and descriptions, and a mark for the pack's own script."""
 
 from __future__ import annotations
 

@@ -47,8 +47,15 @@ def context(chromium: str, tmp_path: Path) -> Iterator[BrowserContext]:
 
 
 @pytest.fixture
-def page(context: BrowserContext, comfy: ComfyServer) -> ComfyPage:
-    return ComfyPage(context.new_page(), comfy.address)
+def open_page(context: BrowserContext, comfy: ComfyServer) -> Callable[[], ComfyPage]:
+    """Opens ComfyUI in a tab. Its lists show the files that are there by then."""
+    return lambda: ComfyPage(context.new_page(), comfy.address)
+
+
+@pytest.fixture
+def pictures(comfy: ComfyServer, tmp_path: Path) -> Path:
+    """A folder for screenshots: below DF11_PICTURES, to be looked at, or gone after the tests."""
+    return Path(os.environ.get("DF11_PICTURES", tmp_path)) / comfy.base.name
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ def definitions(pack: ModuleType) -> dict[str, Any]:
     for name, node in pack.NODE_CLASS_MAPPINGS.items():
         kinds = node.INPUT_TYPES()
         inputs = {**kinds["required"], **kinds.get("optional", {})}
-        outputs = zip(node.RETURN_NAMES, node.OUTPUT_TOOLTIPS)
+        outputs = zip(node.RETURN_NAMES, node.OUTPUT_TOOLTIPS, strict=True)
         nodes[name] = {
             "display_name": pack.NODE_DISPLAY_NAME_MAPPINGS[name],
             "description": node.DESCRIPTION,
