@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -65,8 +64,3 @@ def test_chinese_is_translated(pack: ModuleType) -> None:
     # Whatever a person reads has Chinese in it.
     assert [key for key, text in chinese.items() if not any("\u4e00" <= letter <= "\u9fff" for letter in text)] == []
     assert english.keys() == chinese.keys()
-
-
-def test_help_pages(pack: ModuleType) -> None:
-    pages = {path.stem for path in Path(PACK / "web" / "docs").glob("*.md")}
-    assert pages == set(pack.NODE_CLASS_MAPPINGS)
