@@ -211,7 +211,7 @@ fn finish_unit(
     scratch_window: u64,
 ) {
     let bits = layout.bits;
-    if bits % 8 == 0 {
+    if bits.is_multiple_of(8) {
         // Without an EOF nothing starts at the end of the last code, so a window that it opened has no gap.
         if bits % WINDOW_BITS < u64::from(last_code_bits) {
             out.gap_scratch.pop();

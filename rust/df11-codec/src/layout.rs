@@ -28,8 +28,9 @@ impl UnitLayout {
         let chunks = encoded_exponent_bytes.div_ceil(CHUNK_BYTES);
         // Only a code, or the EOF of an unaligned tail, opens an entry. In the last chunk there may be neither.
         let in_last_chunk = bits % CHUNK_BITS;
-        let last_chunk_unopened =
-            bits % 8 == 0 && 0 < in_last_chunk && in_last_chunk < u64::from(last_code_bits);
+        let last_chunk_unopened = bits.is_multiple_of(8)
+            && 0 < in_last_chunk
+            && in_last_chunk < u64::from(last_code_bits);
         Self {
             weights,
             bits,

@@ -32,7 +32,7 @@ impl Tail {
         let mut stream = u128::from(last.value)
             .checked_shl(128 - end as u32)
             .unwrap_or(0);
-        let has_eof = bits % 8 != 0;
+        let has_eof = !bits.is_multiple_of(8);
         if has_eof {
             stream |= u128::from(eof_fill(bits, eof)) << (128 - end.next_multiple_of(8));
         }

@@ -29,7 +29,7 @@ fn ending(rungs: u8, past: u64, build: Build) -> Vec<u8> {
     let code = build(&weights(&counts));
     let bits = code.layout().bits;
     let mut missing = (past + 32_768 - bits % 32_768) % 32_768;
-    if missing % length(&code) != 0 {
+    if !missing.is_multiple_of(length(&code)) {
         missing += 32_768 * (missing % length(&code));
     }
     counts[top].1 += missing / length(&code);

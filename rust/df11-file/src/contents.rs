@@ -1,6 +1,9 @@
 //! What a safetensors file holds, from its header alone (schema `df11.contents/1`).
 
-use std::{collections::BTreeMap, path::{Path, PathBuf}};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use serde::Serialize;
 

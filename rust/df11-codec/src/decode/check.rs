@@ -217,7 +217,7 @@ impl<'a> Walk<'a> {
     /// if an EOF starts there.
     fn check_gap(&self, window: usize) -> Result<u8, Mismatch> {
         let index = self.slices.window_index(window);
-        let has_start = self.weight < self.unit_weights || self.bit % 8 != 0;
+        let has_start = self.weight < self.unit_weights || !self.bit.is_multiple_of(8);
         let opened = has_start && self.bit / WINDOW_BITS == index;
         let expected = if opened {
             (self.bit % WINDOW_BITS) as u8

@@ -36,7 +36,7 @@ pub fn encode(input: &Input<'_>, out: &mut Output<'_>) -> u64 {
         filled = over;
         window += 1;
         out.gaps.push(over as u8);
-        if window % WINDOWS_PER_CHUNK == 0 {
+        if window.is_multiple_of(WINDOWS_PER_CHUNK) {
             out.positions
                 .extend_from_slice(&(index as u32 + 1).to_le_bytes());
         }

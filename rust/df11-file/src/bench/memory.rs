@@ -271,11 +271,11 @@ impl Tensors {
 /// Appends a run of bits to its tensor.
 fn join(tensor: &mut Vec<u8>, run: &BitRun) {
     let mut bytes = &run.bytes[..];
-    if run.first_bit % 8 != 0 {
-        if let (Some(last), Some((first, rest))) = (tensor.last_mut(), bytes.split_first()) {
-            *last |= first;
-            bytes = rest;
-        }
+    if !run.first_bit.is_multiple_of(8)
+        && let (Some(last), Some((first, rest))) = (tensor.last_mut(), bytes.split_first())
+    {
+        *last |= first;
+        bytes = rest;
     }
     tensor.extend(bytes);
 }

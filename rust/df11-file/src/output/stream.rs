@@ -63,11 +63,11 @@ impl TensorStream {
             self.finish_byte(file, joined)?;
             bytes = rest;
         }
-        if end_bit % 8 != 0 {
-            if let [body @ .., last] = bytes {
-                self.pending = Some(*last);
-                bytes = body;
-            }
+        if !end_bit.is_multiple_of(8)
+            && let [body @ .., last] = bytes
+        {
+            self.pending = Some(*last);
+            bytes = body;
         }
         self.hasher.update(bytes);
         self.bytes += bytes.len() as u64;

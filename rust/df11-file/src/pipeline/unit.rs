@@ -40,11 +40,11 @@ impl Spares {
 
     /// Makes a unit known to its tasks.
     pub fn share(&mut self, unit: ActiveUnit) -> Arc<ActiveUnit> {
-        if let Some(mut spare) = self.units.pop() {
-            if let Some(slot) = Arc::get_mut(&mut spare) {
-                *slot = unit;
-                return spare;
-            }
+        if let Some(mut spare) = self.units.pop()
+            && let Some(slot) = Arc::get_mut(&mut spare)
+        {
+            *slot = unit;
+            return spare;
         }
         Arc::new(unit)
     }

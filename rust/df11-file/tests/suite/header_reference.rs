@@ -112,7 +112,7 @@ proptest! {
     fn a_header_with_reserved_space_is_read_alike(tensors in tensor_sets(), reserved in 0_u64..4096) {
         let reserved = reserved * 8;
         let mut file = header::serialize(&sorted(&tensors), &[], reserved);
-        prop_assert!(file.len() as u64 >= reserved && file.len() % 8 == 0);
+        prop_assert!(file.len() as u64 >= reserved && file.len().is_multiple_of(8));
         let data_bytes = tensors.iter().map(|tensor| tensor.bytes).sum::<u64>();
         header::check_with_reference(&file, data_bytes).unwrap();
         prop_assert!(header::check_with_reference(&file, data_bytes + 1).is_err());
