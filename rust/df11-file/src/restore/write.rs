@@ -6,6 +6,7 @@ use df11_codec::DecodeTables;
 use super::Restoration;
 use crate::{
     error::{Code, Error, Result},
+    header::TensorInfo,
     ordered::in_order,
     output::{PartialFile, flush::while_flushing},
     plan::target_exists,
@@ -144,8 +145,7 @@ impl<'a> Writer<'a> {
                 let at = piece * COPY_BYTES;
                 buffer.resize(COPY_BYTES.min(tensor.bytes() - at) as usize, 0);
                 stored.read(buffer, from.start + at)?;
-                self.put(buffer, tensor.start + at, back)
-                    .map_err(|error| error.in_tensor(&tensor.name))
+                self.put(buffer, tensor, at, back)
             },
             |_, (buffer, _)| {
                 if let Some(hashes) = &mut hashes {
@@ -210,7 +210,6 @@ impl<'a> Writer<'a> {
         memory.tables = Some((number, tables));
         let members = &self.job.outline.parts.units[number].1;
         self.put_weights(members, range, &memory.weights, &mut memory.back)
-            .map_err(|error| error.in_unit(&unit.name))
     }
 
     /// Puts weights `from..to` of a unit to the tensors that they belong to.
@@ -230,8 +229,7 @@ impl<'a> Writer<'a> {
             let end = (member.first + member.weights).min(to);
             let tensor = &self.job.outline.header.tensors[member.tensor];
             let part = &weights[(start - from) as usize * 2..(end - from) as usize * 2];
-            self.put(part, tensor.start + (start - member.first) * 2, back)
-                .map_err(|error| error.in_tensor(&tensor.name))?;
+            self.put(part, tensor, (start - member.first) * 2, back)?;
         }
         Ok(())
     }
@@ -242,8 +240,7 @@ impl<'a> Writer<'a> {
         for (tensor, range) in &outline.parts.kept {
             let part = outline.kept.get(range.clone()).unwrap_or_default();
             let info = &outline.header.tensors[*tensor];
-            self.put(part, info.start, &mut Vec::new())
-                .map_err(|error| error.in_tensor(&info.name))?;
+            self.put(part, info, 0, &mut Vec::new())?;
             // Most have no hash: they were not read when the file was made.
             let known = outline.hashes.get(*tensor).is_some_and(Option::is_some);
             if let Some(mut hashes) = self.hashes([*tensor].into_iter()).filter(|_| known) {
@@ -254,9 +251,16 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Makes sure that the restored file has `bytes` at an offset in its data: written where it is new, and read back into `back`.
-    fn put(&self, bytes: &[u8], offset: u64, back: &mut Vec<u8>) -> Result<()> {
+    /// Makes sure that the restored file has `bytes` at an offset in a tensor: written where it is new, and read back into `back`.
+    fn put(
+        &self,
+        bytes: &[u8],
+        tensor: &TensorInfo,
+        offset: u64,
+        back: &mut Vec<u8>,
+    ) -> Result<()> {
         back.resize(bytes.len(), 0);
+        let offset = tensor.start + offset;
         match self.place {
             Place::New(file) => {
                 let at = 8 + self.job.outline.json.len() as u64 + offset;
@@ -271,6 +275,8 @@ impl<'a> Writer<'a> {
             Place::New(_) => {
                 let message = "what was read back is not what was written";
                 Err(Error::new(Code::Verify, message)
+                    .in_tensor(&tensor.name)
+                    .at_path(&self.job.target)
                     .hint("Check the disk and the memory, and try again."))
             }
         }
