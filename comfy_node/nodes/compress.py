@@ -109,6 +109,16 @@ class DFloat11Compress:
                         "tooltip": "0: all cores, at low priority.",
                     },
                 ),
+                # Behind the others: saved workflows know widgets by their order.
+                "keep_uncompressed": (
+                    "BOOLEAN",
+                    {
+                        "default": False,
+                        "advanced": True,
+                        "tooltip": "Leaves parts of the model as they are that DFloat11 cannot hold or would make "
+                        "larger, where the loader takes them so. The report names them.",
+                    },
+                ),
             },
             "hidden": {"unique_id": "UNIQUE_ID"},
         }

@@ -35,6 +35,7 @@ class Request:
     verify: str = "full"
     if_exists: str = "skip"
     cast: str = "none"
+    keep_uncompressed: bool = False
     max_rate: int = 0
     """Megabytes of the source a second."""
     max_memory: int = 0
@@ -79,6 +80,7 @@ def run(request: Request, folders: Folders, monitor: Monitor, has_node: Callable
             verify=request.verify,
             if_exists=request.if_exists,
             cast=request.cast,
+            keep_uncompressed=request.keep_uncompressed,
             max_memory=request.max_memory * _MEBIBYTE or None,
             max_rate=request.max_rate * _MEGABYTE or None,
             threads=request.threads or None,

@@ -87,6 +87,7 @@ def plan(
     verify: str = "full",
     if_exists: str = "skip",
     cast: str = "none",
+    keep_uncompressed: bool = False,
     max_memory: int | None = None,
     max_rate: int | None = None,
     threads: int | None = None,

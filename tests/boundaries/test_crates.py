@@ -30,7 +30,8 @@ ALLOWED = {
         "toml",
         "xxhash-rust",
     },
-    "df11-cli": {"df11-file", "clap", "ctrlc", "indicatif", "serde", "serde_json"},
+    # signal-hook for the one signal that ctrlc does not know, SIGXFSZ.
+    "df11-cli": {"df11-file", "clap", "ctrlc", "indicatif", "serde", "serde_json", "signal-hook"},
     "df11-py": {"df11-cli", "df11-file", "pyo3", "pythonize"},
 }
 

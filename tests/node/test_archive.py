@@ -34,7 +34,7 @@ def test_every_node_has_a_help_page_with_every_input() -> None:
 
     names = [*(plan.__kwdefaults__ or {}), "model", "output_name"]
     inputs = [name for name in names if f'"{name}": (' in source]
-    assert len(inputs) == 10
+    assert len(inputs) == 11
     assert not [name for name in inputs if f"\n| {name} | " not in page]
 
 

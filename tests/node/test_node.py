@@ -58,7 +58,10 @@ def test_compresses(node: Any, source: Path, host: StubHost, script: Script) -> 
 def test_passes_every_widget_on(node: Any, host: StubHost, script: Script) -> None:
     users = host.user_folder / "dfloat11" / "architectures"
     users.mkdir(parents=True)
-    changes = {"architecture": "Beta", "header": "official", "verify": "off", "if_exists": "replace", "cast": "to-bf16"}
+    changes = {
+        "architecture": "Beta", "header": "official", "verify": "off", "if_exists": "replace", "cast": "to-bf16",
+        "keep_uncompressed": True,
+    }  # fmt: skip
     node.compress(**values(node, **changes, output_name="mine", max_rate=3, max_memory=256, threads=2))
     plan = script.plans[0]
     assert {key: plan[key] for key in changes} == changes

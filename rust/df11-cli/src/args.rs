@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, builder::PossibleValuesParser};
+use clap::{Parser, Subcommand, builder::PossibleValuesParser, error::ErrorKind};
 use df11_file::{
     Error, Options, Result,
     architectures::Choice,
@@ -63,6 +63,9 @@ pub struct Recognition {
     /// Round unit weights of other float types to BF16 instead of refusing them.
     #[arg(long, default_value = Cast::NAMES[0], value_parser = PossibleValuesParser::new(Cast::NAMES))]
     pub cast: String,
+    /// Leave those units as they are that DF11 cannot hold, would make larger, or would have to round, where the loader takes them so.
+    #[arg(long)]
+    pub keep_uncompressed: bool,
 }
 
 #[derive(clap::Args)]
@@ -202,6 +205,7 @@ impl Recognition {
             architecture: Choice::from(self.arch.as_str()),
             header: self.header.parse()?,
             cast: self.cast.parse()?,
+            keep_uncompressed: self.keep_uncompressed,
             definitions: self.definitions.folders.clone(),
             ..Options::default()
         })
@@ -303,6 +307,17 @@ fn megabytes(text: &str) -> std::result::Result<u64, String> {
         Ok(rate) if rate > 0.0 && rate.is_finite() => Ok((rate * 1e6).max(1.0) as u64),
         _ => Err("write a number of MB/s above 0".to_owned()),
     }
+}
+
+/// A command line that cannot be read, as an error of the library.
+pub fn wrong(error: &clap::Error) -> Error {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return usage("no command was given").hint("`df11 --help` lists them.");
+    }
+    let text = error.to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let message = lines.next().unwrap_or_default();
+    usage(message.trim_start_matches("error: ")).hint(lines.collect::<Vec<_>>().join(" "))
 }
 
 /// Turns a usage fault into an error of the library, for one place that reports both.

@@ -9,6 +9,7 @@ mod output;
 mod progress;
 mod restore;
 mod signals;
+mod system;
 mod verify;
 mod watch;
 
@@ -20,18 +21,28 @@ use args::{Args, Command};
 
 /// Runs the command line and gives its exit code.
 pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
-    let args = match Args::try_parse_from(args) {
-        Ok(args) => args,
-        Err(error) => {
-            // Help and version are no errors; clap knows where each goes.
-            let _ = error.print();
-            return if error.use_stderr() {
-                exit::USAGE
+    system::survive_size_limit();
+    let args: Vec<_> = args.into_iter().collect();
+    let code = match Args::try_parse_from(&args) {
+        Ok(args) => perform(args),
+        Err(error) if error.use_stderr() => {
+            if args.iter().any(|arg| arg == "--json") {
+                output::error(&args::wrong(&error), true);
             } else {
-                exit::DONE
-            };
+                let _ = error.print();
+            }
+            exit::USAGE
+        }
+        // Help and version are no errors.
+        Err(error) => {
+            output::text(&error.to_string());
+            exit::DONE
         }
     };
+    output::finish(code)
+}
+
+fn perform(args: Args) -> u8 {
     let json = args.json;
     let outcome = match args.command {
         Command::Inspect(command) => listing::inspect(&command, json),

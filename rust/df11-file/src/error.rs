@@ -88,6 +88,8 @@ codes! {
     Dtype = "E_DTYPE", Refused;
     /// A unit holds an exponent that DF11 has no room for.
     Exponent = "E_EXPONENT", Refused;
+    /// As DF11 the file would not be smaller.
+    NoGain = "E_NO_GAIN", Refused;
     /// A unit has no weights, or more than the decode kernel can index.
     UnitSize = "E_UNIT_SIZE", Refused;
     /// The source changed while it was read.
@@ -205,18 +207,26 @@ impl Error {
 
     /// A failed write to `path`; a full disk gets its own code.
     pub fn write(path: &Path, source: &io::Error) -> Self {
-        let full = matches!(
-            source.kind(),
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
-        );
-        let error = if full {
-            Self::new(Code::NoSpace, format!("there is no room left: {source}"))
-                .hint("Free some space or choose another folder; nothing was left behind.")
-        } else {
-            Self::new(Code::Write, format!("cannot be written: {source}"))
-                .hint("Check that the folder exists and may be written to.")
+        let (code, what, hint) = match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (
+                Code::NoSpace,
+                "there is no room left",
+                "Free some space or choose another folder; nothing was left behind.",
+            ),
+            io::ErrorKind::FileTooLarge => (
+                Code::NoSpace,
+                "the file would be larger than is allowed here",
+                "Raise the limit on file sizes (ulimit -f), or choose a disk that holds larger files; nothing was left behind.",
+            ),
+            _ => (
+                Code::Write,
+                "cannot be written",
+                "Check that the folder exists and may be written to.",
+            ),
         };
-        error.at_path(path)
+        Self::new(code, format!("{what}: {source}"))
+            .hint(hint)
+            .at_path(path)
     }
 
     /// The first error with the others attached, or nothing where there are none.

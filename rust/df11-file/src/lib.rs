@@ -10,6 +10,7 @@
 pub mod architectures;
 pub mod bench;
 pub mod budget;
+mod changes;
 pub mod check;
 mod convert;
 pub mod error;
@@ -33,6 +34,6 @@ pub use job::Job;
 pub use options::Options;
 pub use plan::{Plan, PlanReport, plan};
 pub use progress::{Phase, Snapshot};
-pub use report::{Report, Status, UnitReport};
+pub use report::{CastReport, LeftUnit, Report, Status, UnitReport};
 pub use source::Source;
 pub use task::Task;

@@ -42,10 +42,18 @@ impl Source {
     /// # Errors
     /// What the file is instead of a sound safetensors file, or why it cannot be read.
     pub fn open(path: &Path) -> Result<Self> {
-        Self::open_file(path).map_err(|error| error.at_path(path))
+        Self::open_within(path, MAX_HEADER_BYTES)
     }
 
-    fn open_file(path: &Path) -> Result<Self> {
+    /// The same for a job whose memory holds a header of at most so many bytes.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`]; `E_NO_MEMORY` where the header is longer.
+    pub fn open_within(path: &Path, longest_header: u64) -> Result<Self> {
+        Self::open_file(path, longest_header).map_err(|error| error.at_path(path))
+    }
+
+    fn open_file(path: &Path, longest_header: u64) -> Result<Self> {
         let failed = |error| Error::read(path, &error);
         // Asked before it is opened: opening a pipe would wait for a writer.
         let kind = fs::metadata(path).map_err(failed)?.file_type();
@@ -66,6 +74,12 @@ impl Source {
             .read_to_end(&mut head)
             .map_err(failed)?;
         let length = check_start(&head, bytes)?;
+        if length > longest_header {
+            let message = format!(
+                "its header of {length} bytes is too long for the memory budget, which holds one of {longest_header}"
+            );
+            return Err(Error::new(Code::NoMemory, message).hint("Raise the budget."));
+        }
         let mut header_json = vec![0; length as usize];
         system::read_exact_at(&file, &mut header_json, 8).map_err(failed)?;
         let header = header::parse(&header_json, bytes.saturating_sub(8 + length))?;

@@ -44,7 +44,7 @@ impl Plan {
 #[pyfunction]
 #[pyo3(signature = (
     source, target=None, *, architecture="auto", header="self-describing", verify="full", if_exists="skip", cast="none",
-    max_memory=None, max_rate=None, threads=None, definitions=None, low_priority=false,
+    keep_uncompressed=false, max_memory=None, max_rate=None, threads=None, definitions=None, low_priority=false,
 ))]
 #[allow(clippy::too_many_arguments)]
 pub fn plan(
@@ -56,6 +56,7 @@ pub fn plan(
     verify: &str,
     if_exists: &str,
     cast: &str,
+    keep_uncompressed: bool,
     max_memory: Option<u64>,
     max_rate: Option<u64>,
     threads: Option<usize>,
@@ -69,6 +70,7 @@ pub fn plan(
             verify: verify.parse()?,
             if_exists: if_exists.parse()?,
             cast: cast.parse()?,
+            keep_uncompressed,
             definitions: definitions.unwrap_or_default(),
             max_memory,
             max_rate,

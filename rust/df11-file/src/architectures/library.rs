@@ -1,6 +1,10 @@
 //! The known architectures: built in, from the pack's folder, from the user's folder. Later ones replace earlier ones of the same id.
 
-use std::{path::Path, path::PathBuf, sync::Arc};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use serde::Serialize;
 
@@ -87,13 +91,58 @@ impl Library {
         let built_in = EMBEDDED
             .iter()
             .map(|(name, text)| Architecture::parse(text, &format!("built-in {name}")));
-        for read in built_in.chain(folders.iter().flat_map(|folder| read_folder(folder))) {
-            match read {
-                Ok(architecture) => library.add(architecture),
-                Err(fault) => faults.push(fault),
-            }
+        library.add_all(built_in.collect(), &mut faults);
+        for folder in folders {
+            library.add_all(read_folder(folder), &mut faults);
         }
+        let lost = library
+            .iter()
+            .filter_map(|known| library.lost_variant(known));
+        faults.extend(lost);
         Error::collect(faults).map_or(Ok(library), Err)
+    }
+
+    /// Adds the files of one place, in which an id stands once: nothing says which of two would count.
+    fn add_all(&mut self, files: Vec<Result<Architecture>>, faults: &mut Vec<Error>) {
+        let mut origins = HashMap::new();
+        for file in files {
+            let architecture = match file {
+                Ok(architecture) => architecture,
+                Err(fault) => {
+                    faults.push(fault);
+                    continue;
+                }
+            };
+            let (id, origin) = (architecture.id.clone(), architecture.origin.clone());
+            if let Some(other) = origins.insert(id.clone(), origin.clone()) {
+                let message = format!("the architecture file has the same id as {other}: {id}");
+                faults.push(
+                    Error::new(Code::Definition, message)
+                        .hint("Remove one of the two, or give it another id.")
+                        .at_path(Path::new(&origin)),
+                );
+            }
+            self.add(architecture);
+        }
+    }
+
+    /// The fault of a variant of an architecture that nothing detects.
+    fn lost_variant(&self, known: &Architecture) -> Option<Error> {
+        let of = known.variant_of.as_ref()?;
+        if self
+            .iter()
+            .any(|other| other.id == *of && other.detect.is_some())
+        {
+            return None;
+        }
+        let message = format!(
+            "the architecture file is faulty: variant_of names {of}, which nothing detects"
+        );
+        Some(
+            Error::new(Code::Definition, message)
+                .hint("Name the id of an architecture that has [detect].")
+                .at_path(Path::new(&known.origin)),
+        )
     }
 
     fn add(&mut self, architecture: Architecture) {

@@ -5,7 +5,10 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::{CheckOptions, Level, decode::Work};
-use crate::{report::text, stored::Stored};
+use crate::{
+    report::text,
+    stored::{Stored, description::Description},
+};
 
 /// The report of a file that is sound, as far as was looked.
 #[derive(Clone, Debug, Serialize)]
@@ -52,6 +55,10 @@ impl CheckReport {
         };
         let source = options.against.is_some();
         let (level, described) = (options.level, stored.description.is_some());
+        let rounded = stored
+            .description
+            .as_ref()
+            .is_some_and(Description::was_rounded);
         let decodes = level >= Level::Sample;
         let pick = |cases: &[(bool, &'static str)]| {
             cases
@@ -89,7 +96,7 @@ impl CheckReport {
                 ),
                 (source, "the other tensors, against the source"),
                 (
-                    level == Level::Full && !source && described,
+                    level == Level::Full && !source && described && !rounded,
                     "the decoded weights, by the hashes of the source that the file carries",
                 ),
             ]),
@@ -106,6 +113,10 @@ impl CheckReport {
                 (
                     decodes && !source && !described,
                     "other weights than the source had: the file carries no hashes, so name its source with --against",
+                ),
+                (
+                    decodes && !source && rounded,
+                    "other weights than the source had where they were rounded to BF16: name it with --against",
                 ),
                 (
                     !source && !hashed,

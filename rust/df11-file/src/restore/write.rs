@@ -1,10 +1,14 @@
 //! Writing the restored file: copied tensors, decoded units, kept tensors, and the header at the end. Everything is read back and compared with what was
 //! to be written, and hashed where the file tells the hash. In the same way a file that is there already is compared.
 
+use std::mem;
+
 use df11_codec::DecodeTables;
+use safetensors::Dtype;
 
 use super::Restoration;
 use crate::{
+    convert::Conversion,
     error::{Code, Error, Result},
     header::TensorInfo,
     ordered::in_order,
@@ -97,6 +101,8 @@ struct Memory {
     /// Of the unit, by its number among the parts, that was decoded last.
     tables: Option<(usize, DecodeTables)>,
     weights: Vec<u8>,
+    /// The weights as the restored file has them, while they are made.
+    widened: Vec<u8>,
     /// What the restored file has in their place.
     back: Vec<u8>,
 }
@@ -208,29 +214,40 @@ impl<'a> Writer<'a> {
         let end = (first + CHUNKS_PER_RUN).min(unit.layout.chunks);
         let range = bytes.decode(&tables, (first, end), &mut memory.run, &mut memory.weights)?;
         memory.tables = Some((number, tables));
-        let members = &self.job.outline.parts.units[number].1;
-        self.put_weights(members, range, &memory.weights, &mut memory.back)
+        self.put_weights(&self.job.outline.parts.units[number].1, range, memory)
     }
 
-    /// Puts weights `from..to` of a unit to the tensors that they belong to.
+    /// Puts decoded weights `from..to` of a unit to the tensors that they belong to, and leaves them as they lie there. They are widened
+    /// where rounding them had changed none.
     fn put_weights(
         &self,
         members: &[Member],
         (from, to): (u64, u64),
-        weights: &[u8],
-        back: &mut Vec<u8>,
+        memory: &mut Memory,
     ) -> Result<()> {
         let begun = members.partition_point(|member| member.first + member.weights <= from);
-        for member in members[begun..]
+        let parts = members[begun..]
             .iter()
-            .take_while(|member| member.first < to)
-        {
+            .take_while(|member| member.first < to);
+        memory.widened.clear();
+        for member in parts {
             let start = member.first.max(from);
             let end = (member.first + member.weights).min(to);
             let tensor = &self.job.outline.header.tensors[member.tensor];
-            let part = &weights[(start - from) as usize * 2..(end - from) as usize * 2];
-            self.put(part, tensor, (start - member.first) * 2, back)?;
+            let part = &memory.weights[(start - from) as usize * 2..(end - from) as usize * 2];
+            let width = tensor.dtype.bitsize() as u64 / 8;
+            let at = memory.widened.len();
+            if let Some(back) = Conversion::between(Dtype::BF16, tensor.dtype) {
+                let bytes = (end - start) * width;
+                memory.widened.resize(at + bytes as usize, 0);
+                back.apply(part, &mut memory.widened[at..]);
+            } else {
+                memory.widened.extend_from_slice(part);
+            }
+            let offset = (start - member.first) * width;
+            self.put(&memory.widened[at..], tensor, offset, &mut memory.back)?;
         }
+        mem::swap(&mut memory.weights, &mut memory.widened);
         Ok(())
     }
 

@@ -58,4 +58,11 @@ impl Stored {
             description,
         })
     }
+
+    /// The names of the other tensors.
+    pub fn other_names(&self) -> HashSet<&str> {
+        let tensors = &self.file.header().tensors;
+        let others = self.others.iter();
+        others.map(|&index| tensors[index].name.as_str()).collect()
+    }
 }

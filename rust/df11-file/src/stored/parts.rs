@@ -6,6 +6,7 @@ use safetensors::Dtype;
 
 use super::{Stored, description::Description, units::fault};
 use crate::{
+    convert::Conversion,
     error::{Code, Error, Result},
     header::{Header, TensorInfo},
 };
@@ -81,7 +82,11 @@ impl Parts {
         let members = self.units.iter().flat_map(|(_, members)| members);
         let rounded: Vec<_> = members
             .map(|member| tensor(member.tensor))
-            .filter(|tensor| tensor.dtype != Dtype::BF16)
+            .filter(|tensor| {
+                let comes_back = description.is_exact
+                    && Conversion::between(Dtype::BF16, tensor.dtype).is_some();
+                tensor.dtype != Dtype::BF16 && !comes_back
+            })
             .collect();
         refuse(&rounded, "were rounded to BF16 when the file was made")
     }

@@ -6,6 +6,7 @@
 mod budget_progress;
 mod checks;
 mod common;
+mod gain;
 mod header_breaches;
 mod header_reference;
 mod interruptions;
