@@ -1,6 +1,8 @@
 //! Writing the restored file: copied tensors, decoded units, kept tensors, and the header at the end. Everything is read back and compared with what was
 //! to be written, and hashed where the file tells the hash. In the same way a file that is there already is compared.
 
+use std::mem;
+
 use df11_codec::DecodeTables;
 use safetensors::Dtype;
 
@@ -8,6 +10,7 @@ use super::Restoration;
 use crate::{
     convert::Conversion,
     error::{Code, Error, Result},
+    header::TensorInfo,
     ordered::in_order,
     output::{PartialFile, flush::while_flushing},
     plan::target_exists,
@@ -97,11 +100,10 @@ struct Memory {
     run: RunMemory,
     /// Of the unit, by its number among the parts, that was decoded last.
     tables: Option<(usize, DecodeTables)>,
-    /// As they were decoded: BF16.
     weights: Vec<u8>,
-    /// As they lie in the restored file.
-    restored: Vec<u8>,
-    /// What that file has in their place.
+    /// The weights as the restored file has them, while they are made.
+    widened: Vec<u8>,
+    /// What the restored file has in their place.
     back: Vec<u8>,
 }
 
@@ -149,8 +151,7 @@ impl<'a> Writer<'a> {
                 let at = piece * COPY_BYTES;
                 buffer.resize(COPY_BYTES.min(tensor.bytes() - at) as usize, 0);
                 stored.read(buffer, from.start + at)?;
-                self.put(buffer, tensor.start + at, back)
-                    .map_err(|error| error.in_tensor(&tensor.name))
+                self.put(buffer, tensor, at, back)
             },
             |_, (buffer, _)| {
                 if let Some(hashes) = &mut hashes {
@@ -186,11 +187,11 @@ impl<'a> Writer<'a> {
                 let (number, run) = place_of(&ends, index);
                 self.progress.enter_unit(number);
                 if let Some(hashes) = &mut hashes {
-                    let added = hashes.add(&memory.restored);
+                    let added = hashes.add(&memory.weights);
                     added.map_err(|error| error.in_unit(&stored(number).name))?;
                 }
-                self.progress.add_stage(memory.restored.len() as u64);
-                written(memory.restored.len() as u64);
+                self.progress.add_stage(memory.weights.len() as u64);
+                written(memory.weights.len() as u64);
                 if run + 1 == runs(number) {
                     self.progress.unit_done();
                 }
@@ -214,10 +215,10 @@ impl<'a> Writer<'a> {
         let range = bytes.decode(&tables, (first, end), &mut memory.run, &mut memory.weights)?;
         memory.tables = Some((number, tables));
         self.put_weights(&self.job.outline.parts.units[number].1, range, memory)
-            .map_err(|error| error.in_unit(&unit.name))
     }
 
-    /// Puts decoded weights `from..to` of a unit to the tensors that they belong to, widened where rounding them had changed none.
+    /// Puts decoded weights `from..to` of a unit to the tensors that they belong to, and leaves them as they lie there. They are widened
+    /// where rounding them had changed none.
     fn put_weights(
         &self,
         members: &[Member],
@@ -228,27 +229,25 @@ impl<'a> Writer<'a> {
         let parts = members[begun..]
             .iter()
             .take_while(|member| member.first < to);
-        memory.restored.clear();
+        memory.widened.clear();
         for member in parts {
             let start = member.first.max(from);
             let end = (member.first + member.weights).min(to);
             let tensor = &self.job.outline.header.tensors[member.tensor];
             let part = &memory.weights[(start - from) as usize * 2..(end - from) as usize * 2];
             let width = tensor.dtype.bitsize() as u64 / 8;
-            let at = memory.restored.len();
-            match Conversion::between(Dtype::BF16, tensor.dtype) {
-                Some(widening) => {
-                    memory
-                        .restored
-                        .resize(at + ((end - start) * width) as usize, 0);
-                    widening.apply(part, &mut memory.restored[at..]);
-                }
-                None => memory.restored.extend_from_slice(part),
+            let at = memory.widened.len();
+            if let Some(back) = Conversion::between(Dtype::BF16, tensor.dtype) {
+                let bytes = (end - start) * width;
+                memory.widened.resize(at + bytes as usize, 0);
+                back.apply(part, &mut memory.widened[at..]);
+            } else {
+                memory.widened.extend_from_slice(part);
             }
-            let offset = tensor.start + (start - member.first) * width;
-            self.put(&memory.restored[at..], offset, &mut memory.back)
-                .map_err(|error| error.in_tensor(&tensor.name))?;
+            let offset = (start - member.first) * width;
+            self.put(&memory.widened[at..], tensor, offset, &mut memory.back)?;
         }
+        mem::swap(&mut memory.weights, &mut memory.widened);
         Ok(())
     }
 
@@ -258,8 +257,7 @@ impl<'a> Writer<'a> {
         for (tensor, range) in &outline.parts.kept {
             let part = outline.kept.get(range.clone()).unwrap_or_default();
             let info = &outline.header.tensors[*tensor];
-            self.put(part, info.start, &mut Vec::new())
-                .map_err(|error| error.in_tensor(&info.name))?;
+            self.put(part, info, 0, &mut Vec::new())?;
             // Most have no hash: they were not read when the file was made.
             let known = outline.hashes.get(*tensor).is_some_and(Option::is_some);
             if let Some(mut hashes) = self.hashes([*tensor].into_iter()).filter(|_| known) {
@@ -270,9 +268,16 @@ impl<'a> Writer<'a> {
         Ok(())
     }
 
-    /// Makes sure that the restored file has `bytes` at an offset in its data: written where it is new, and read back into `back`.
-    fn put(&self, bytes: &[u8], offset: u64, back: &mut Vec<u8>) -> Result<()> {
+    /// Makes sure that the restored file has `bytes` at an offset in a tensor: written where it is new, and read back into `back`.
+    fn put(
+        &self,
+        bytes: &[u8],
+        tensor: &TensorInfo,
+        offset: u64,
+        back: &mut Vec<u8>,
+    ) -> Result<()> {
         back.resize(bytes.len(), 0);
+        let offset = tensor.start + offset;
         match self.place {
             Place::New(file) => {
                 let at = 8 + self.job.outline.json.len() as u64 + offset;
@@ -287,6 +292,8 @@ impl<'a> Writer<'a> {
             Place::New(_) => {
                 let message = "what was read back is not what was written";
                 Err(Error::new(Code::Verify, message)
+                    .in_tensor(&tensor.name)
+                    .at_path(&self.job.target)
                     .hint("Check the disk and the memory, and try again."))
             }
         }
