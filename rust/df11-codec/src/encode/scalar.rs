@@ -13,7 +13,7 @@ use crate::{bf16, codebook::Code, limits::WINDOW_BITS};
 /// Weights of a step.
 const STEP: usize = 8;
 const WINDOW: usize = WINDOW_BITS as usize;
-/// Weights of a piece from which on a table of quads pays, even if for this piece alone.
+/// Weights of a piece for which a table of quads is made: that takes about as long as encoding so many.
 const MANY_WEIGHTS: usize = 1 << 16;
 
 /// Encodes a piece; returns the bit behind its last code.
