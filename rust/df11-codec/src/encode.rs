@@ -3,18 +3,20 @@
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;
 mod block;
-#[cfg(any(target_arch = "x86_64", has_neon))]
 mod classes;
+mod fours;
 mod gaps;
 #[cfg(has_neon)]
 pub(crate) mod neon;
+mod nibbles;
 mod pairs;
+mod quads;
 pub(crate) mod reference;
-#[cfg(target_arch = "x86_64")]
 mod runs;
 pub(crate) mod scalar;
 
 use pairs::PairTable;
+use quads::QuadTable;
 
 use crate::{
     bf16,
@@ -64,8 +66,9 @@ pub struct EncodedPiece {
     pub output_positions: Vec<u8>,
     /// One byte per gap before packing. Empty between calls.
     gap_scratch: Vec<u8>,
-    /// The scalar kernel's look-up table; empty with the others.
+    /// The scalar kernel's look-up tables; empty with the others.
     pairs: PairTable,
+    quads: QuadTable,
 }
 
 impl EncodedPiece {
@@ -118,6 +121,7 @@ pub(crate) struct Output<'a> {
     pub positions: &'a mut Vec<u8>,
     /// Memory for a kernel's tables, kept from piece to piece.
     pub pairs: &'a mut PairTable,
+    pub quads: &'a mut QuadTable,
 }
 
 /// Encodes `weights` (little-endian BF16, at least one) as the piece of a unit that begins at `start`.
@@ -176,6 +180,7 @@ pub(crate) fn encode_with(
         gaps: &mut out.gap_scratch,
         positions: &mut out.output_positions,
         pairs: &mut out.pairs,
+        quads: &mut out.quads,
     };
     let end = (stages.encode)(&input, &mut output);
 

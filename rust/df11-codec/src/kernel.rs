@@ -44,20 +44,21 @@ impl Kernel {
         Self::Avx512,
     ];
 
-    /// The kernels that this processor can run and that passed their self-test, the slowest first.
+    /// The kernels that this processor can run and that pass their self-test, the slowest first. Tests all of them.
     pub fn available() -> Vec<Self> {
-        Roster::of_this_machine().usable.clone()
+        Roster::of_this_machine().usable().collect()
     }
 
-    /// The kernels that this processor could run but whose output is not the reference's. They are never chosen. Empty on a sound machine.
+    /// The kernels that this processor could run but whose output is not the reference's, out of those that were asked for so far: by
+    /// name, by [`Self::best`], or all by [`Self::available`]. They are never chosen. Empty on a sound machine.
     pub fn disabled() -> Vec<Self> {
-        Roster::of_this_machine().disabled.clone()
+        Roster::of_this_machine().disabled().collect()
     }
 
-    /// The fastest available kernel.
+    /// The fastest available kernel. Tests the fastest, and slower ones only where that fails.
     pub fn best() -> Self {
-        let usable = &Roster::of_this_machine().usable;
-        usable.last().copied().unwrap_or(Self::Reference)
+        let mut usable = Roster::of_this_machine().usable();
+        usable.next_back().unwrap_or(Self::Reference)
     }
 
     /// The name that [`Kernel::from_str`] reads.
@@ -163,7 +164,7 @@ impl FromStr for Kernel {
         if !kernel.is_supported() {
             return Err(KernelError::Unsupported(kernel));
         }
-        if Roster::of_this_machine().disabled.contains(&kernel) {
+        if !Roster::of_this_machine().is_sound(kernel) {
             return Err(KernelError::Disabled(kernel));
         }
         Ok(kernel)
@@ -202,8 +203,8 @@ mod tests {
 
     #[test]
     fn this_machine_is_sound() {
-        assert_eq!(Kernel::disabled(), []);
         assert_eq!(Kernel::available()[0], Kernel::Reference);
+        assert_eq!(Kernel::disabled(), []);
         assert_eq!(Some(&Kernel::default()), Kernel::available().last());
         #[cfg(has_neon)]
         assert_eq!(Kernel::best(), Kernel::Neon);

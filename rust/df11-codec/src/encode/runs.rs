@@ -57,7 +57,7 @@ impl From<RunCursor> for Cursor {
 impl RunCursor {
     /// Puts a run, and a gap for the next window: the right one if the run reaches it.
     #[inline(always)]
-    fn put(&mut self, codes: u64, ends: u64, bits: u64, block: &mut Block) {
+    pub fn put(&mut self, codes: u64, ends: u64, bits: u64, block: &mut Block) {
         let (byte, window) = (self.bit / 8, self.bit / WINDOW_BITS as usize);
         // Bits that are lost behind the 64th are all in the next `begun`.
         let word = self.begun | codes >> (self.bit % 8);

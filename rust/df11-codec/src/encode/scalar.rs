@@ -1,8 +1,11 @@
-//! Eight weights a step in plain Rust: four look-ups of two codes each, and one store.
+//! Eight weights a step in plain Rust: four look-ups of two codes each, and one store. Where four codes can be looked up at once,
+//! that is done instead.
 
 use super::{
     Input, Output,
     block::{Block, GAPS, MAX_PUT, encode_blocks},
+    classes::Classes,
+    fours,
     pairs::{Pair, Pairs},
 };
 use crate::{bf16, codebook::Code, limits::WINDOW_BITS};
@@ -10,11 +13,16 @@ use crate::{bf16, codebook::Code, limits::WINDOW_BITS};
 /// Weights of a step.
 const STEP: usize = 8;
 const WINDOW: usize = WINDOW_BITS as usize;
+/// Weights of a piece for which a table of quads is made: that takes about as long as encoding so many.
+const MANY_WEIGHTS: usize = 1 << 16;
 
 /// Encodes a piece; returns the bit behind its last code.
 pub fn encode(input: &Input<'_>, out: &mut Output<'_>) -> u64 {
     if is_flat(input.codes) {
         return super::reference::encode(input, out);
+    }
+    if let Some(end) = encode_by_fours(input, out) {
+        return end;
     }
     let mut table = std::mem::take(out.pairs);
     let end = match table.of(input.codes) {
@@ -27,6 +35,22 @@ pub fn encode(input: &Input<'_>, out: &mut Output<'_>) -> u64 {
         None => super::reference::encode(input, out),
     };
     *out.pairs = table;
+    end
+}
+
+/// [`fours::encode`], where nearly all weights have a class and the table is there or the piece large enough to make it.
+fn encode_by_fours(input: &Input<'_>, out: &mut Output<'_>) -> Option<u64> {
+    if input.weights.len() < 2 * MANY_WEIGHTS && !out.quads.is_for(input.codes) {
+        return None;
+    }
+    let classes = Classes::new(input.codes);
+    if !classes.pay {
+        return None;
+    }
+    let mut table = std::mem::take(out.quads);
+    let quads = table.of(input.codes, &classes);
+    let end = quads.map(|quads| fours::encode(input, out, &quads, &classes));
+    *out.quads = table;
     end
 }
 

@@ -31,10 +31,11 @@ pub fn count(counts: &mut [u64; 256], weights: &[u8]) {
 
 /// # Safety
 /// The processor must have the features of [`x86::has_avx512`].
-#[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq,bmi1,bmi2,lzcnt,popcnt")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vpopcntdq,avx2,bmi1,bmi2,lzcnt,popcnt,movbe")]
 unsafe fn count_window(counts: &mut [u64; 256], weights: &[u8], window: Window) {
     let steps = weights.chunks_exact(2 * LANES * VECTORS);
-    super::scalar::count(counts, steps.remainder());
+    // SAFETY: this function has all its features.
+    unsafe { super::avx2::count_window(counts, steps.remainder(), window) };
     let base = _mm512_set1_epi16((u16::from(window.base) << EXPONENT_AT) as i16);
     let exponent = _mm512_set1_epi16(EXPONENT);
     let mut in_window = [_mm512_setzero_si512(); WINDOW];

@@ -3,11 +3,17 @@
 /// Weights counted before the 32-bit tables are emptied.
 const SPAN_WEIGHTS: usize = 1 << 24;
 
+/// Too few weights to make up for tables that have to be cleared and added up.
+const FEW_WEIGHTS: usize = 1500;
+
 /// Adds the exponents of `weights`.
 ///
 /// Neighbouring weights often share an exponent. A table for each of eight neighbours keeps one increment from waiting for the store of
 /// the one before.
 pub fn count(counts: &mut [u64; 256], weights: &[u8]) {
+    if weights.len() < 2 * FEW_WEIGHTS {
+        return super::reference::count(counts, weights);
+    }
     for span in weights.chunks(2 * SPAN_WEIGHTS) {
         let mut tables = [[0u32; 256]; 8];
         let (low_tables, high_tables) = tables.split_at_mut(4);
