@@ -199,7 +199,7 @@ impl Report {
         self.bytes_read = bytes_read;
         self.io = io.as_str();
         self.cast = CastReport::of(changes);
-        self.notes.extend(self.cast.map(|cast| cast.sentence()));
+        self.notes.extend(self.cast.map(CastReport::sentence));
         let special = self.units.iter().flat_map(|unit| {
             unit.notes
                 .iter()
@@ -221,11 +221,13 @@ impl CastReport {
     /// Of what rounding did tensor by tensor.
     fn of(changes: &BTreeMap<usize, Changes>) -> Option<Self> {
         let mut all = Changes::default();
-        changes.values().for_each(|tensor| all.add(tensor));
-        let changed = changes.values().filter(|tensor| tensor.changed > 0);
+        for tensor in changes.values() {
+            all.add(tensor);
+        }
+        let others = changes.values().filter(|tensor| tensor.changed > 0);
         (all.values > 0).then(|| Self {
             tensors: changes.len() as u64,
-            changed_tensors: changed.count() as u64,
+            changed_tensors: others.count() as u64,
             values: all.values,
             changed_values: all.changed,
             to_infinity: all.to_infinity,
