@@ -220,7 +220,7 @@ fn exact_weights_come_back_in_their_dtype() {
         .chunks_exact(4)
         .map(|bytes| f64::from(f32::from_le_bytes(bytes.try_into().unwrap())));
     let doubles: Vec<u8> = doubles.flat_map(f64::to_le_bytes).collect();
-    let halves = (0..5_000_u16).flat_map(|n| (0x3000 + (n % 512 << 3)).to_le_bytes());
+    let halves = (0..5_000_u16).flat_map(|n| (0x3000 + ((n % 512) << 3)).to_le_bytes());
     let world = World::new(vec![
         Tensor::new(
             "three.0.a.weight",
