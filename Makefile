@@ -50,8 +50,9 @@ bench: build .envs/bench/.ready ## measure the code stage by stage, then beside 
 	cargo bench -p df11-codec --bench stages
 	$(ENV)/python scripts/bench.py $(BENCH)
 
-build: envs .envs/.wheel ## the df11 command and the native module in every environment
+build: envs .envs/.wheel ## the df11 command, the native module in every environment, and what tests need
 	cargo build --release -p df11-cli -p df11-codec --bins --examples
+	cargo build --release -p fake-cuda
 
 envs: ## the Python environments, locked
 	$(PYTHON) scripts/envs/setup.py

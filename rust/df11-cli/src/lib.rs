@@ -4,6 +4,7 @@ mod args;
 mod bench;
 mod compress;
 mod exit;
+mod kernel_file;
 mod listing;
 mod output;
 mod progress;

@@ -6,6 +6,7 @@
 mod bench;
 mod common;
 mod exit_codes;
+mod kernel_level;
 mod killed;
 mod output;
 mod restore;
