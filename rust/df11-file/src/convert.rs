@@ -103,10 +103,10 @@ fn round_all<const WIDTH: usize>(
 ) -> Changes {
     // Short enough for counters of 32 bits, and for the cache.
     const RUN: usize = 4096;
-    let mut changes = Changes::default();
+    let mut all = Changes::default();
     let runs = input.chunks(RUN * WIDTH).zip(output.chunks_mut(RUN * 2));
     for (input, output) in runs {
-        let (mut others, mut to_infinity, mut to_zero, mut largest) = (0_u32, 0_u32, 0_u32, 0_i32);
+        let (mut changed, mut to_infinity, mut to_zero, mut largest) = (0_u32, 0_u32, 0_u32, 0_u32);
         for (source, target) in input.chunks_exact(WIDTH).zip(output.chunks_exact_mut(2)) {
             let value = read(source.try_into().unwrap_or([0; WIDTH]));
             let rounded = round_to_bf16(value);
@@ -116,25 +116,21 @@ fn round_all<const WIDTH: usize>(
             let (is_infinite, is_zero) = (after.abs() == f32::INFINITY, after == 0.0);
             let share = ((after - value) / value).abs();
             let counts = is_other && !is_infinite && !is_zero;
-            others += u32::from(is_other);
+            changed += u32::from(is_other);
             to_infinity += u32::from(is_other & is_infinite);
             to_zero += u32::from(is_other & is_zero);
             // Of what is not negative the bits compare as the numbers do.
-            largest = largest.max(if counts {
-                share.to_bits().cast_signed()
-            } else {
-                0
-            });
+            largest = largest.max(if counts { share.to_bits() } else { 0 });
         }
-        changes.add(&Changes {
+        all.add(&Changes {
             values: (input.len() / WIDTH) as u64,
-            changed: u64::from(others),
+            changed: u64::from(changed),
             to_infinity: u64::from(to_infinity),
             to_zero: u64::from(to_zero),
-            largest: f64::from(f32::from_bits(largest as u32)),
+            largest: f64::from(f32::from_bits(largest)),
         });
     }
-    changes
+    all
 }
 
 fn read(dtype: Dtype, bytes: &[u8]) -> f64 {

@@ -224,10 +224,10 @@ impl CastReport {
         for tensor in changes.values() {
             all.add(tensor);
         }
-        let rounded = changes.values().filter(|tensor| tensor.changed > 0);
+        let others = changes.values().filter(|tensor| tensor.changed > 0);
         (all.values > 0).then(|| Self {
             tensors: changes.len() as u64,
-            changed_tensors: rounded.count() as u64,
+            changed_tensors: others.count() as u64,
             values: all.values,
             changed_values: all.changed,
             to_infinity: all.to_infinity,

@@ -53,6 +53,28 @@ fn an_error_names_its_place() {
 }
 
 #[test]
+fn units_that_are_left_are_named() {
+    let world = World::of(&[
+        ("one.0.weight", "BF16", vec![0x80, 0x7F]),
+        ("one.1.weight", "BF16", [0x80, 0x3F].repeat(50_000)),
+    ]);
+    let report = json(&world.compress(&["--keep-uncompressed", "--json"]));
+    assert_eq!(
+        (&report["left"][0]["name"], &report["left"][0]["bytes"]),
+        (&"one.0".into(), &2.into())
+    );
+    assert!(report["cast"].is_null());
+    let options = ["--keep-uncompressed", "--if-exists", "replace"];
+    let text = String::from_utf8(world.compress(&options).stdout).unwrap();
+    assert!(
+        text.contains(
+            "note: unit one.0 was left uncompressed: tensor one.0.weight, index 0: the weight inf"
+        ),
+        "{text}"
+    );
+}
+
+#[test]
 fn no_escape_codes_off_a_terminal() {
     let world = World::new(300_000);
     let runs: [&[&str]; 7] = [

@@ -184,7 +184,7 @@ fn progress_counts_units_that_are_left() {
 #[test]
 fn units_that_df11_cannot_hold_are_left_as_they_are() {
     // In the first span, and in a later one: all of the unit has to be read before the next comes.
-    for (n, at) in [(5_000, 0), (LARGE, LARGE - 3)] {
+    for (n, at) in [(5_000, 0), (LARGE, 7), (LARGE, LARGE - 3)] {
         let all = with_infinity(weights::realistic(1, n), at);
         let (a, rest) = all.split_at(2_000);
         let (b, c) = rest.split_at(60);

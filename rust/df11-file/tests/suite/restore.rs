@@ -10,6 +10,7 @@ use crate::common::{
 };
 use df11_file::{
     Code, Error, Options, Status,
+    check::{self, CheckOptions},
     options::{Cast, HeaderMode},
     restore::{self, RestoreOptions, RestoreReport},
 };
@@ -197,6 +198,13 @@ fn rounded_weights_are_missing() {
     assert_eq!(error.code, Code::NotRestorable);
     assert_eq!(error.tensor.as_deref(), Some("three.0.b.weight"));
     assert!(error.message.contains("2 tensors with 12 bytes"), "{error}");
+    // Nor can verify see them without their source.
+    let options = CheckOptions::default();
+    let report = check::start(&world.target(), options).unwrap();
+    let report = report.result().unwrap();
+    let seen = |list: &[&str], words: &str| list.iter().any(|text| text.contains(words));
+    assert!(seen(&report.unseen, "rounded to BF16"), "{report:?}");
+    assert!(!seen(&report.checked, "hashes of the source"), "{report:?}");
 }
 
 /// What rounding did not change is widened again. Every dtype, and a kept one beside it; tensors that end within a run of kernel chunks.
