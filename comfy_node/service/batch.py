@@ -134,12 +134,12 @@ def _survey(request: Request, folders: Folders) -> _Survey:
             else:
                 survey.refused.append((choice, str(error)))
             continue
-        new += not os.path.exists(prepared.place.target)
-        if request.limit and new > request.limit:
-            # What is there already costs a moment and no limit.
-            new -= 1
-            survey.later += 1
-            continue
+        # What is there already costs a moment, and does not count.
+        if not os.path.exists(prepared.place.target):
+            if request.limit and new >= request.limit:
+                survey.later += 1
+                continue
+            new += 1
         survey.wanted.append((choice, int(prepared.plan.report()["source_bytes"])))
     return survey
 
