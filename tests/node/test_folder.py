@@ -194,6 +194,13 @@ def test_stop_keeps_finished_files(node: Any, host: StubHost, script: Script, mo
     assert host.texts[-1][1] == "Stopped."
 
 
+def test_stop_is_noticed_while_headers_are_read(node: Any, host: StubHost, script: Script) -> None:
+    host.stopped = True
+    with pytest.raises(host.Stop):
+        compress(node)
+    assert not script.plans
+
+
 def test_an_empty_folder_says_so(node: Any) -> None:
     assert compress(node, pattern="nothing*") == ["0 compressed", "No model fits the folder and the pattern."]
 
