@@ -52,6 +52,9 @@ def problem() -> Problem | None:
         return _load_error(error)
     protocol = getattr(df11_native, "PROTOCOL", None)
     if protocol is None or not getattr(df11_native, "NATIVE", True):
+        reason: str = getattr(df11_native, "REASON", "")
+        if reason and not (PACK_FOLDER / "install.py").is_file():
+            return Problem("no-build", reason)
         place = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
         return Problem("no-build", f"DFloat11 Compress has no ready-made native part for {place}: {_remedy()}.")
     if protocol != PROTOCOL:

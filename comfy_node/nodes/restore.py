@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..host import folders
-from ..service import restore, sources
+from ..service import architectures, restore, sources
 from ..service.ledger import Ledger
 from ..service.naming import description
 from ..service.watch import Watch
@@ -45,7 +45,18 @@ class DFloat11Restore(Node):
                     "skip: does nothing if the file is already the original, and stops if it is another.",
                 ),
             },
-            "optional": {"threads": w.threads()},
+            "optional": {
+                "threads": w.threads(),
+                "usable": w.switch(
+                    "On: a checkpoint with the same weights under ComfyUI's names, even where the original could be "
+                    "made. Off: only where the file does not tell what it was made from."
+                ),
+                "architecture": w.choice(
+                    architectures.choices(folders),
+                    "For files that do not tell what they were made from. auto finds it.",
+                    advanced=True,
+                ),
+            },
             "hidden": {"unique_id": "UNIQUE_ID"},
         }
 

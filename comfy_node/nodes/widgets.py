@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..service.naming import mark
+
 Widget = tuple[Any, dict[str, Any]]
 
 
 def choice(values: list[str], tooltip: str, advanced: bool = False) -> Widget:
     """A list to pick from; the first is the default."""
-    return (values, {"tooltip": tooltip, **({"advanced": True} if advanced else {})})
+    return (values, {"tooltip": tooltip, **({"advanced": True} if advanced else {}), **mark()})
 
 
 def number(default: int, most: int, tooltip: str, least: int = 0, step: int = 1) -> Widget:
@@ -59,19 +61,19 @@ def max_memory() -> Widget:
     return number(0, 1_048_576, "Memory for the run in MiB; 0: a quarter of what is free, at most 1024.", step=64)
 
 
+def switch(tooltip: str) -> Widget:
+    """Something that few want, off by default."""
+    return ("BOOLEAN", {"default": False, "advanced": True, "tooltip": tooltip})
+
+
 def threads() -> Widget:
     return number(0, 1024, "0: all cores, at low priority.")
 
 
 def keep_uncompressed() -> Widget:
-    return (
-        "BOOLEAN",
-        {
-            "default": False,
-            "advanced": True,
-            "tooltip": "Leaves parts of the model as they are that DFloat11 cannot hold or would make larger, "
-            "where the loader takes them so. The report names them.",
-        },
+    return switch(
+        "Leaves parts of the model as they are that DFloat11 cannot hold or would make larger, "
+        "where the loader takes them so. The report names them."
     )
 
 

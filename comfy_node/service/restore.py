@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import native
 from ..errors import NodeError
-from . import file_names, placement, sources
+from . import architectures, file_names, placement, sources
 from .ports import Folders
 from .watch import Watch
 from .wording import duration, size
@@ -20,6 +20,8 @@ class Request:
     df11_model: str
     output_name: str = ""
     if_exists: str = "skip"
+    usable: bool = False
+    architecture: str = architectures.AUTO
     threads: int = 0
     """0: all cores."""
 
@@ -52,12 +54,15 @@ def run(request: Request, folders: Folders, watch: Watch) -> Result:
     """Restores and waits for the end. Raises NodeError, or what the monitor raises when the user stops the run."""
     model = sources.find(folders, request.df11_model)
     with sources.called_by_name(model):
-        name = file_names.file_name(request.output_name, _original_name(model.path))
+        name = file_names.file_name(request.output_name, _default_name(model.path, request.usable))
         place = placement.place(folders, model, name, request.if_exists)
         watch.begin(f"{model.name} ...")
         job = native.restore(
             model.path,
             place.target,
+            usable=request.usable,
+            architecture=request.architecture,
+            definitions=architectures.definitions(folders),
             if_exists=request.if_exists,
             threads=request.threads or None,
             low_priority=True,
@@ -68,10 +73,10 @@ def run(request: Request, folders: Folders, watch: Watch) -> Result:
     return Result(name, _text(outcome, model.name, target, name, remarks), target)
 
 
-def _original_name(path: str) -> str:
+def _default_name(path: str, usable: bool) -> str:
     """The name that the native part gives to a restored file. What is no DF11 file has none; restoring says so."""
     found = native.contents(path)["df11"]
-    return str(found["restored_name"]) if found else "restored.safetensors"
+    return str(found["usable_name" if usable else "restored_name"]) if found else "restored.safetensors"
 
 
 def _summary(outcome: dict[str, Any]) -> str:

@@ -132,13 +132,16 @@ def restore(
     path: str | os.PathLike[str],
     target: str | os.PathLike[str] | None = None,
     *,
+    usable: bool = False,
+    architecture: str = "auto",
     if_exists: str = "skip",
     threads: int | None = None,
+    definitions: Sequence[str | os.PathLike[str]] | None = None,
     low_priority: bool = False,
 ) -> Job:
-    """Starts making a checkpoint from a DF11 file.
+    """Starts making a checkpoint from a DF11 file: the very source where the file describes it and `usable` is not asked for.
 
-    `target` defaults to the source's name, beside the file. Raises Df11Error at once for what the header shows.
+    `target` defaults to the source's name, beside the file. `architecture` and `definitions` serve where the file does not describe itself. Raises Df11Error at once for what the header shows.
     """
 
 def inspect(path: str | os.PathLike[str], *, architecture: str = "auto", definitions: Sequence[str | os.PathLike[str]] | None = None) -> dict[str, Any]:

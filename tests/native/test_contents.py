@@ -37,19 +37,20 @@ def test_a_result(folder: Folder, header: str, df11) -> None:
     assert inside["df11_bytes"] + inside["plain_bytes"] == sum(tensor.array.nbytes for tensor in parts.values())
     assert inside["bits_per_weight"] == inside["df11_bytes"] * 8 / inside["weights"]
     assert inside["weights"] == verify(folder, level="structure").result()["weights"]
-    told = {key: inside[key] for key in ("source_name", "source_bytes", "architecture", "restored_name")}
+    keys = ("source_name", "source_bytes", "architecture", "restored_name", "usable_name")
+    told = {key: inside[key] for key in keys}
     if header == "official":
         assert inside["tool"] is None and "official header" in inside["not_exact"]
         assert told == {
             "source_name": None, "source_bytes": None, "architecture": None,
-            "restored_name": "model-DF11-restored.safetensors",
+            "restored_name": "model-restored.safetensors", "usable_name": "model-restored.safetensors",
         }  # fmt: skip
     else:
         assert inside["tool"] == read_header(folder.target)["__metadata__"]["df11.tool"]
         assert inside["not_exact"] is None
         assert told == {
             "source_name": "model.safetensors", "source_bytes": folder.source.stat().st_size, "architecture": "Flux",
-            "restored_name": "model.safetensors",
+            "restored_name": "model.safetensors", "usable_name": "model-restored.safetensors",
         }  # fmt: skip
 
 

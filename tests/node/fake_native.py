@@ -268,8 +268,11 @@ def restore(
     path: str | os.PathLike[str],
     target: str | os.PathLike[str] | None = None,
     *,
+    usable: bool = False,
+    architecture: str = "auto",
     if_exists: str = "skip",
     threads: int | None = None,
+    definitions: Sequence[str | os.PathLike[str]] | None = None,
     low_priority: bool = False,
 ) -> Job:
     script.restorations.append(dict(locals()))

@@ -108,6 +108,7 @@ def test_a_df11_file(node: Any, host: StubHost, script: Script, described: bool)
         "architecture": "Alpha" if described else None,
         "not_exact": None if described else "it does not say what it was made from",
         "restored_name": "o.safetensors",
+        "usable_name": "m-restored.safetensors",
     }  # fmt: skip
     lines = look(node)
     assert lines[0] == "Already a DFloat11 file: 1 MB, 11.00 bits per weight"

@@ -149,6 +149,21 @@ def test_an_older_cargo_is_named_as_the_cause(machine: Machine, version: str, bu
         assert by_hand(machine) in text
 
 
+def test_a_cargo_that_does_not_run_is_named(machine: Machine) -> None:
+    cargo = machine.tool("cargo", "#!/bin/sh\necho 'no default toolchain' >&2\nexit 1\n")
+    text = machine.run()
+    assert f"{cargo} does not run" in text and by_hand(machine) in text
+    assert not machine.was_built
+
+
+def test_a_folder_to_build_in_is_kept(machine: Machine) -> None:
+    machine.cargo("1.99.0")
+    target = machine.base / "built"
+    target.mkdir()
+    assert "is built and installed" in machine.run(CARGO_TARGET_DIR=str(target))
+    assert machine.call["target"] == str(target) and target.is_dir()
+
+
 def test_the_switch_forbids_the_build(machine: Machine) -> None:
     machine.cargo("1.99.0")
     assert "DF11_NO_BUILD=1 forbids the build." in machine.run(DF11_NO_BUILD="1")

@@ -19,7 +19,7 @@ MODEL = "sub/a-DF11.safetensors"
 
 @pytest.fixture
 def df11(host: StubHost, script: Script) -> Path:
-    script.df11 = {"restored_name": "a.safetensors"}
+    script.df11 = {"restored_name": "a.safetensors", "usable_name": "a-restored.safetensors"}
     return host.add("diffusion_models", MODEL)
 
 
@@ -44,8 +44,8 @@ def test_restores_beside_the_file_under_its_old_name(node: Any, df11: Path, host
     ]
     (restoration,) = script.restorations
     assert restoration == {
-        "path": str(df11), "target": str(df11.with_name("a.safetensors")), "if_exists": "skip", "threads": None,
-        "low_priority": True,
+        "path": str(df11), "target": str(df11.with_name("a.safetensors")), "usable": False, "architecture": "auto",
+        "if_exists": "skip", "threads": None, "definitions": restoration["definitions"], "low_priority": True,
     }  # fmt: skip
 
 
@@ -69,6 +69,13 @@ def test_passes_every_widget_on(node: Any, df11: Path, script: Script) -> None:
     (restoration,) = script.restorations
     assert restoration["target"] == str(df11.with_name("mine.safetensors"))
     assert (restoration["if_exists"], restoration["threads"]) == ("number", 2)
+
+
+def test_a_usable_checkpoint_gets_another_name(node: Any, df11: Path, script: Script) -> None:
+    node.run(**values(node, usable=True, architecture="Flux"))
+    (restoration,) = script.restorations
+    assert restoration["target"] == str(df11.with_name("a-restored.safetensors"))
+    assert (restoration["usable"], restoration["architecture"]) == (True, "Flux")
 
 
 def test_refusals_are_one_sentence(node: Any, df11: Path, script: Script, host: StubHost, pack: Any) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from support.architectures import FOLDER, Architecture, all_architectures, load
+from support.architectures import Architecture, all_architectures, without_sizes
 from support.cli import CommandFailed, compress, run_json
 from support.official import UNIT_FIELDS, compress_file
 from support.synthetic import Checkpoint, expected_official, make_checkpoint, unit_modules
@@ -21,7 +21,6 @@ CHOICES = {"Flux2-alt"}
 # Recognised by sizes of over 50 million weights, half a minute of the official encoder each. They are compared with
 # definitions that ask for no size; tests/architectures has the sizes.
 HUGE = {"ErnieImage", "QwenImage21"}
-SIZES = re.compile(r"^shape = \[(.*\]\n|\n(    .*\n)*\]\n)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -171,16 +170,6 @@ def test_units_that_are_left_are_what_the_official_tool_copies(df11: Path, scrat
         pytest.fail(explain(ours, official))
     for file in (ours, official):
         assert run_json(df11, "verify", file, "--against", source)["unseen"] == []
-
-
-def without_sizes(name: str, folder: Path) -> Architecture:
-    """A definition without its demands on sizes, also written to `folder`, for `df11`."""
-    path = next(path for path in FOLDER.glob("*.toml") if f'id = "{name}"\n' in path.read_text())
-    copy = folder / path.name
-    copy.write_text(SIZES.sub("", path.read_text()))
-    architecture = load(copy)
-    assert architecture is not None and not architecture.sizes
-    return architecture
 
 
 def explain(ours: Path, official: Path) -> str:

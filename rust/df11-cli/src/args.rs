@@ -7,10 +7,12 @@ use df11_file::{
     Error, Options, Result,
     architectures::Choice,
     bench::Request,
-    check::{CheckOptions, Level},
+    check::{CheckOptions, GpuOptions, Level},
     options::{self, Cast, HeaderMode, IfExists, Io, kernel},
     restore::RestoreOptions,
 };
+
+use crate::kernel_file;
 
 /// Turns BF16 checkpoints into DFloat11 files: lossless, about 30 % smaller, decoded on the GPU by existing loaders.
 #[derive(Parser)]
@@ -31,12 +33,14 @@ pub enum Command {
     Compress(Compress),
     /// Check a DF11 file, whoever wrote it.
     Verify(Verify),
-    /// Make the original file again from a DF11 file, byte for byte.
+    /// Make the original file again from a DF11 file, byte for byte; or a usable BF16 checkpoint, where the file does not tell its original.
     Restore(Restore),
     /// Measure this machine and a disk for some seconds, and estimate how long compressing a model takes.
     Bench(Bench),
     /// List the known architectures, or check architecture files.
     Architectures(Architectures),
+    /// Show what a fault report needs: versions, processor, kernels, memory, where the architectures come from.
+    Env(Env),
 }
 
 #[derive(clap::Args)]
@@ -121,7 +125,8 @@ pub struct Verify {
     /// That checkpoint's architecture, where the file does not tell it and the tensor names could be another's.
     #[arg(long, default_value = "auto", value_name = "ID")]
     pub arch: String,
-    /// How much is looked at: sizes and tables; every byte, by the hashes that the file carries; some kernel chunks decoded; everything decoded.
+    /// How much is looked at: sizes and tables; every byte, by the hashes that the file carries; some kernel chunks decoded; everything decoded;
+    /// and once more on an NVIDIA GPU, by the kernel that loaders use.
     #[arg(long, default_value = Level::NAMES[3], value_parser = PossibleValuesParser::new(Level::NAMES))]
     pub level: String,
     /// Kernel chunks to decode with `--level sample`, besides the first and last of each unit and those around its members' borders.
@@ -130,6 +135,12 @@ pub struct Verify {
     /// The choice of these, as an earlier check printed it.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// The kernel's file for `--level kernel` [default: decode.ptx of the Python package dfloat11, where one is installed]
+    #[arg(long, value_name = "FILE")]
+    pub kernel_ptx: Option<PathBuf>,
+    /// The NVIDIA driver's library; for tests.
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub cuda_driver: Option<PathBuf>,
     #[command(flatten)]
     pub definitions: Definitions,
     /// Threads [default: all cores]
@@ -164,10 +175,18 @@ pub struct Bench {
 pub struct Restore {
     /// The DF11 file.
     pub file: PathBuf,
-    /// The file to write [default: the original's name, beside the DF11 file]
+    /// The file to write [default: the original's name, or NAME-restored.safetensors, beside the DF11 file]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// What to do where the file exists. `skip` skips what already is the original and refuses anything else.
+    /// Make a BF16 checkpoint that ComfyUI can use, of what the file holds, also where the file tells its original.
+    #[arg(long)]
+    pub usable: bool,
+    /// The model's architecture, where the file does not tell its original and the tensor names do not show it.
+    #[arg(long, default_value = "auto", value_name = "ID")]
+    pub arch: String,
+    #[command(flatten)]
+    pub definitions: Definitions,
+    /// What to do where the file exists. `skip` skips what already is the file that would be written and refuses anything else.
     #[arg(long, default_value = IfExists::NAMES[0], value_parser = PossibleValuesParser::new(IfExists::NAMES))]
     pub if_exists: String,
     /// Threads [default: all cores]
@@ -176,6 +195,9 @@ pub struct Restore {
     /// The implementation of the hot loops; for tests and fault reports.
     #[arg(long, env = "DF11_KERNEL", hide = true)]
     pub kernel: Option<String>,
+    /// Show what would be written, and write nothing.
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(clap::Args)]
@@ -185,6 +207,15 @@ pub struct Architectures {
     pub check: bool,
     #[command(flatten)]
     pub definitions: Definitions,
+}
+
+#[derive(clap::Args)]
+pub struct Env {
+    #[command(flatten)]
+    pub definitions: Definitions,
+    /// The implementation of the hot loops; for tests and fault reports.
+    #[arg(long, env = "DF11_KERNEL", hide = true)]
+    pub kernel: Option<String>,
 }
 
 impl Recognition {
@@ -220,8 +251,14 @@ impl Compress {
 impl Verify {
     /// All options.
     pub fn options(&self) -> Result<CheckOptions> {
+        let level = self.level.parse()?;
+        let wanted = || {
+            (level == Level::Kernel)
+                .then(kernel_file::installed)
+                .flatten()
+        };
         Ok(CheckOptions {
-            level: self.level.parse()?,
+            level,
             against: self.against.clone(),
             architecture: Choice::from(self.arch.as_str()),
             definitions: self.definitions.folders.clone(),
@@ -229,6 +266,10 @@ impl Verify {
             seed: self.seed,
             threads: self.threads,
             kernel: kernel(self.kernel.as_deref())?,
+            gpu: GpuOptions {
+                kernel_file: self.kernel_ptx.clone().or_else(wanted),
+                driver: self.cuda_driver.clone(),
+            },
             ..CheckOptions::default()
         })
     }
@@ -255,6 +296,9 @@ impl Restore {
     pub fn options(&self) -> Result<RestoreOptions> {
         Ok(RestoreOptions {
             if_exists: self.if_exists.parse()?,
+            usable: self.usable,
+            architecture: Choice::from(self.arch.as_str()),
+            definitions: self.definitions.folders.clone(),
             threads: self.threads,
             kernel: kernel(self.kernel.as_deref())?,
             ..RestoreOptions::default()

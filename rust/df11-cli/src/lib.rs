@@ -3,7 +3,9 @@
 mod args;
 mod bench;
 mod compress;
+mod env;
 mod exit;
+mod kernel_file;
 mod listing;
 mod output;
 mod progress;
@@ -19,12 +21,12 @@ use clap::Parser;
 
 use args::{Args, Command};
 
-/// Runs the command line and gives its exit code.
-pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
+/// Runs the command line and gives its exit code. `host` is what the program that runs it has to tell about itself, by name; `df11 env` shows it.
+pub fn run(args: impl IntoIterator<Item = OsString>, host: &[(String, String)]) -> u8 {
     system::survive_size_limit();
     let args: Vec<_> = args.into_iter().collect();
     let code = match Args::try_parse_from(&args) {
-        Ok(args) => perform(args),
+        Ok(args) => perform(args, host),
         Err(error) if error.use_stderr() => {
             if args.iter().any(|arg| arg == "--json") {
                 output::error(&args::wrong(&error), true);
@@ -42,7 +44,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
     output::finish(code)
 }
 
-fn perform(args: Args) -> u8 {
+fn perform(args: Args, host: &[(String, String)]) -> u8 {
     let json = args.json;
     let outcome = match args.command {
         Command::Inspect(command) => listing::inspect(&command, json),
@@ -51,6 +53,7 @@ fn perform(args: Args) -> u8 {
         Command::Restore(command) => restore::restore(&command, json),
         Command::Bench(command) => bench::bench(&command, json),
         Command::Architectures(command) => listing::architectures(&command, json),
+        Command::Env(command) => env::env(&command, host, json),
     };
     match outcome {
         Ok(()) => exit::DONE,

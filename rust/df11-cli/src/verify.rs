@@ -36,6 +36,9 @@ fn show(report: &CheckReport) {
         report.chunks,
         report.seconds,
     ));
+    if let (Some(gpu), Some(kernel)) = (&report.gpu, &report.kernel_file) {
+        output::line(&format!("  decoded on {gpu}, with {kernel}"));
+    }
     for checked in &report.checked {
         output::line(&format!("  checked: {checked}"));
     }

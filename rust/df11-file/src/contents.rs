@@ -1,6 +1,6 @@
 //! What a safetensors file holds, from its header alone (schema `df11.contents/1`).
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::{Path, PathBuf}};
 
 use serde::Serialize;
 
@@ -65,6 +65,8 @@ pub struct Df11Contents {
     pub not_exact: Option<String>,
     /// The name that a restored file gets.
     pub restored_name: String,
+    /// The name that a usable checkpoint gets.
+    pub usable_name: String,
 }
 
 /// A unit of a DF11 file.
@@ -138,7 +140,11 @@ impl Df11Contents {
         let df11_bytes = units.iter().map(|unit| unit.df11_bytes).sum();
         let description = stored.description.as_ref();
         let source_name = description.and_then(|description| description.source_name.clone());
-        let restored = restore::beside(path, source_name.as_deref());
+        let name = |told| {
+            let beside: PathBuf = restore::beside(path, told);
+            let name = beside.file_name().unwrap_or_default();
+            name.to_string_lossy().into_owned()
+        };
         Ok(Self {
             units,
             weights,
@@ -153,11 +159,8 @@ impl Df11Contents {
             source_bytes: description.map(|description| description.stamp.source.bytes),
             architecture: description.map(|description| description.stamp.architecture.clone()),
             not_exact: not_exact(stored).map_err(|error| error.at_path(path))?,
-            restored_name: restored
-                .file_name()
-                .unwrap_or_default()
-                .to_string_lossy()
-                .into_owned(),
+            restored_name: name(source_name.as_deref()),
+            usable_name: name(None),
             source_name,
         })
     }

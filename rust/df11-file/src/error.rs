@@ -41,7 +41,7 @@ pub enum Class {
     TargetExists,
     /// Stopped on request.
     Cancelled,
-    /// Reading or writing failed.
+    /// Reading or writing failed, or the GPU.
     Io,
     /// A fault of this program.
     Internal,
@@ -112,6 +112,12 @@ codes! {
     PartialForeign = "E_PARTIAL_FOREIGN", TargetExists;
     /// What was written does not decode to the source.
     Verify = "E_VERIFY", Mismatch;
+    /// There is no NVIDIA driver or GPU to decode on.
+    NoGpu = "E_NO_GPU", Usage;
+    /// The official decode kernel is not here, or the file is another.
+    NoKernel = "E_NO_KERNEL", Usage;
+    /// A function of the NVIDIA driver failed.
+    Gpu = "E_GPU", Io;
     /// Stopped on request.
     Cancelled = "E_CANCELLED", Cancelled;
     /// A fault of this program.
@@ -169,6 +175,14 @@ impl Error {
     pub fn at_path(mut self, path: &Path) -> Self {
         self.path.get_or_insert_with(|| path.to_path_buf());
         self
+    }
+
+    /// Names the file for this fault and those that were found with it.
+    #[must_use]
+    pub fn all_at_path(mut self, path: &Path) -> Self {
+        let also = self.also.into_iter();
+        self.also = also.map(|other| other.at_path(path)).collect();
+        self.at_path(path)
     }
 
     /// Names the unit.

@@ -17,6 +17,7 @@ mod convert;
 pub mod error;
 pub mod header;
 mod job;
+pub mod machine;
 pub mod options;
 mod ordered;
 mod output;

@@ -59,23 +59,33 @@ pub fn verify(
             threads,
             low_priority,
             kernel: kernel(forced_kernel().as_deref())?,
+            ..CheckOptions::default()
         };
         check::start(&path, options)
     })
 }
 
 #[pyfunction]
-#[pyo3(signature = (path, target=None, *, if_exists="skip", threads=None, low_priority=false))]
+#[pyo3(signature = (
+    path, target=None, *, usable=false, architecture="auto", if_exists="skip", threads=None, definitions=None, low_priority=false,
+))]
+#[allow(clippy::too_many_arguments)]
 pub fn restore(
     py: Python<'_>,
     path: PathBuf,
     target: Option<PathBuf>,
+    usable: bool,
+    architecture: &str,
     if_exists: &str,
     threads: Option<usize>,
+    definitions: Option<Vec<PathBuf>>,
     low_priority: bool,
 ) -> PyResult<Job> {
     Job::start(py, || {
         let options = RestoreOptions {
+            usable,
+            architecture: Choice::from(architecture),
+            definitions: definitions.unwrap_or_default(),
             if_exists: if_exists.parse()?,
             threads,
             low_priority,

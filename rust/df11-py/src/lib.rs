@@ -5,6 +5,7 @@
 #![allow(clippy::needless_pass_by_value)] // Python hands owned values over.
 
 mod error;
+mod host;
 mod job;
 mod jobs;
 mod plan;
@@ -18,7 +19,8 @@ const PROTOCOL: u32 = 2;
 #[pyfunction]
 fn main(py: Python<'_>) -> PyResult<u8> {
     let argv: Vec<std::ffi::OsString> = py.import("sys")?.getattr("argv")?.extract()?;
-    Ok(py.detach(|| df11_cli::run(argv)))
+    let host = host::facts(py)?;
+    Ok(py.detach(|| df11_cli::run(argv, &host)))
 }
 
 /// Native half of DFloat11 Compress.

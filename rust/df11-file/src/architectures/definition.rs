@@ -156,7 +156,7 @@ impl UnitPattern {
     }
 }
 
-/// How shapes are found again.
+/// How shapes are found again. `shapes.rs` applies it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShapeRules {
@@ -170,7 +170,7 @@ pub struct ShapeRules {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShapeRecovery {
-    /// Searched in the weight's name.
+    /// Searched in the weight's module path.
     #[serde(deserialize_with = "pattern")]
     pub pattern: Regex,
     /// Which side is found; the other one follows from the number of weights.
@@ -253,6 +253,18 @@ impl Architecture {
         loader.is_some_and(|loader| loader.needs.iter().any(|needed| needed == unit))
     }
 
+    /// The weights of the unit at a module path, by name, in order; none where no pattern matches it.
+    pub fn unit_weights(&self, unit: &str) -> Option<Vec<String>> {
+        let mut patterns = self.units.iter();
+        let found = patterns.find(|known| known.pattern.is_match(unit))?;
+        Some(weight_names(unit, &found.attributes))
+    }
+
+    /// Whether it is a choice for models that are detected as `detected`.
+    pub fn is_choice_for(&self, detected: &Self) -> bool {
+        self.id == detected.id || self.variant_of.as_ref() == Some(&detected.id)
+    }
+
     /// The name that a source tensor (prefix stripped) gets, or none where it is dropped.
     ///
     /// # Errors
@@ -278,6 +290,17 @@ impl Architecture {
         }
         Ok(Some(name))
     }
+}
+
+/// The weights that form a unit, by name, in the order in which they are concatenated.
+pub fn weight_names(unit: &str, attributes: &[String]) -> Vec<String> {
+    if attributes.is_empty() {
+        return vec![format!("{unit}.weight")];
+    }
+    let attributes = attributes.iter();
+    attributes
+        .map(|attribute| format!("{unit}.{attribute}.weight"))
+        .collect()
 }
 
 fn compile<E: serde::de::Error>(pattern: &str) -> std::result::Result<Regex, E> {

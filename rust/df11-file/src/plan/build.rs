@@ -11,7 +11,7 @@ use safetensors::Dtype;
 
 use super::{Member, Passthrough, Plan, UnitPlan, look, recognise, target};
 use crate::{
-    architectures::{Architecture, Library, Names, strip_prefix},
+    architectures::{Architecture, Library, Names, strip_prefix, weight_names},
     budget::Budget,
     convert::Conversion,
     error::{Code, Error, Result},
@@ -34,14 +34,7 @@ pub fn plan(source: &Path, target: Option<&Path>, options: Options) -> Result<Pl
     let source = Source::open_within(source, Budget::longest_header(&options))?;
     let path = source.path().to_path_buf();
     let plan = build(source, &library, target, options);
-    plan.map_err(|mut error| {
-        error.also = error
-            .also
-            .into_iter()
-            .map(|other| other.at_path(&path))
-            .collect();
-        error.at_path(&path)
-    })
+    plan.map_err(|error| error.all_at_path(&path))
 }
 
 fn build(
@@ -189,12 +182,7 @@ impl Draft<'_> {
     }
 
     fn unit(&mut self, name: String, attributes: &[String]) -> Option<UnitPlan> {
-        let weight_of = |attribute: &String| format!("{name}.{attribute}.weight");
-        let wanted = if attributes.is_empty() {
-            vec![format!("{name}.weight")]
-        } else {
-            attributes.iter().map(weight_of).collect()
-        };
+        let wanted = weight_names(&name, attributes);
         let missing: Vec<_> = wanted
             .iter()
             .filter(|member| !self.rest.contains_key(*member))

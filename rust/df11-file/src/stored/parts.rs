@@ -32,7 +32,7 @@ pub struct Parts {
     /// Kept tensors: index in the source's header, and where their bytes lie among those that were kept.
     pub kept: Vec<(usize, Range<usize>)>,
     /// Dropped tensors whose bytes were not kept: indices in the source's header.
-    missing: Vec<usize>,
+    pub missing: Vec<usize>,
 }
 
 impl Parts {
@@ -104,7 +104,7 @@ fn refuse(lost: &[&TensorInfo], why: &str) -> Result<()> {
     );
     Err(Error::new(Code::NotRestorable, message)
         .in_tensor(&first.name)
-        .hint("Keep the original checkpoint, or download it again."))
+        .hint("Keep the original checkpoint, or restore a usable one without them with --usable."))
 }
 
 /// Which tensors of the source have a place.

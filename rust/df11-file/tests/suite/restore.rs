@@ -281,10 +281,11 @@ fn files_without_a_description() {
             ..world.options()
         })
         .unwrap();
+    // Nobody knows a toy: the architecture file is not named here.
     let error = refused(&world);
     assert_eq!(
         (error.code, error.path),
-        (Code::NotRestorable, Some(world.target()))
+        (Code::ArchUnknown, Some(world.target()))
     );
     fs::copy(world.source(), world.target()).unwrap();
     assert_eq!(refused(&world).code, Code::NotDf11);
