@@ -96,8 +96,8 @@ def run(request: Request, folders: Folders, watch: Watch, has_node: Callable[[st
     found = native.problem()
     if found:
         raise NodeError(found.sentence)
-    survey = _survey(request, folders)
-    total = sum(size for _, size in survey.wanted)
+    survey = _survey(request, folders, watch)
+    total = sum(bytes_in for _, bytes_in in survey.wanted)
     watch.begin(f"{len(survey.wanted)} files in {request.folder}, {size(total)} ...")
     rows: list[_Row] = []
     done = 0
@@ -122,10 +122,11 @@ def run(request: Request, folders: Folders, watch: Watch, has_node: Callable[[st
     return _text(line, rows, survey, has_node), picture.of_files(drawn)
 
 
-def _survey(request: Request, folders: Folders) -> _Survey:
+def _survey(request: Request, folders: Folders, watch: Watch) -> _Survey:
     survey = _Survey()
     new = 0
     for choice in sources.inside(folders, request.folder, request.pattern):
+        watch.raise_if_stopped()
         try:
             prepared = compress.prepare(request.single(choice), folders)
         except NodeError as error:
@@ -134,12 +135,12 @@ def _survey(request: Request, folders: Folders) -> _Survey:
             else:
                 survey.refused.append((choice, str(error)))
             continue
-        new += not os.path.exists(prepared.place.target)
-        if request.limit and new > request.limit:
-            # What is there already costs a moment and no limit.
-            new -= 1
-            survey.later += 1
-            continue
+        # What is there already costs a moment, and does not count.
+        if not os.path.exists(prepared.place.target):
+            if request.limit and new >= request.limit:
+                survey.later += 1
+                continue
+            new += 1
         survey.wanted.append((choice, int(prepared.plan.report()["source_bytes"])))
     return survey
 
@@ -165,8 +166,8 @@ def _text(line: str, rows: list[_Row], survey: _Survey, has_node: Callable[[str]
     if rows:
         lines += ["", "| model | before | after | size | time | result |", "|---|---|---|---|---|---|"]
         lines += [_cells(row) for row in rows]
-    faults = [(row.name, row.failure) for row in rows if not row.outcome] + survey.refused
-    for title, entries in (("Failed", faults[: len(faults) - len(survey.refused)]), ("Refused", survey.refused)):
+    failed = [(row.name, row.failure) for row in rows if not row.outcome]
+    for title, entries in (("Failed", failed), ("Refused", survey.refused)):
         lines += [f"{title}: {name}: {reason}" for name, reason in entries]
     if survey.df11:
         lines.append(f"Left out: {survey.df11} DFloat11 files")

@@ -59,6 +59,10 @@ class Watch:
             self._monitor.show(total, total)
         return outcome
 
+    def raise_if_stopped(self) -> None:
+        """For work without a job."""
+        self._monitor.raise_if_interrupted()
+
     def advance(self, done: int, total: int) -> None:
         """Moves the bar between jobs."""
         self._monitor.show(done, max(total, 1))

@@ -126,6 +126,12 @@ def test_skips_what_is_done_and_the_limit_does_not_count_it(node: Any, models: l
     assert lines[0] == "0 compressed, 2 done before" and "Left out: 2 DFloat11 files" in lines
 
 
+def test_what_is_done_is_looked_at_beyond_the_limit(node: Any, models: list[Path], script: Script) -> None:
+    models[2].with_name("c-DF11.safetensors").write_bytes(b"there")
+    script.refused["c-DF11.safetensors"] = refused("E_ALREADY_DF11")
+    assert table(compress(node, limit=1)) == [["a.safetensors", "compressed"], ["sub/c.safetensors", "compressed"]]
+
+
 def test_what_cannot_be_compressed_is_named_and_no_failure(node: Any, script: Script, models: list[Path]) -> None:
     script.refused["b.safetensors"] = refused("E_QUANTIZED")
     lines = compress(node, continue_on_error=False)
@@ -173,10 +179,11 @@ def test_stops_at_a_failure_when_told_to(
 
 
 def test_stop_keeps_finished_files(node: Any, host: StubHost, script: Script, models: list[Path]) -> None:
-    script.seconds = 0.6
+    script.seconds = 3
 
     def press() -> None:
-        time.sleep(0.9)
+        while not models[1].with_name("b-DF11.safetensors.partial").exists():
+            time.sleep(0.01)
         host.stopped = True
 
     threading.Thread(target=press).start()
@@ -185,6 +192,13 @@ def test_stop_keeps_finished_files(node: Any, host: StubHost, script: Script, mo
     assert made(models) == ["a-DF11.safetensors"]
     assert not list(models[0].parent.rglob("*.partial"))
     assert host.texts[-1][1] == "Stopped."
+
+
+def test_stop_is_noticed_while_headers_are_read(node: Any, host: StubHost, script: Script) -> None:
+    host.stopped = True
+    with pytest.raises(host.Stop):
+        compress(node)
+    assert not script.plans
 
 
 def test_an_empty_folder_says_so(node: Any) -> None:
