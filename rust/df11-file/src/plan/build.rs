@@ -29,10 +29,9 @@ pub fn plan(source: &Path, target: Option<&Path>, options: Options) -> Result<Pl
         let error = Error::new(Code::Option, "a rate of 0 would never end");
         return Err(error.hint("Allow some bytes a second, or set no limit."));
     }
-    let library = Library::load(&options.definitions)?;
     let source = Source::open(source)?;
     let path = source.path().to_path_buf();
-    let plan = build(source, &library, target, options);
+    let plan = build(source, target, options);
     plan.map_err(|mut error| {
         error.also = error
             .also
@@ -43,17 +42,13 @@ pub fn plan(source: &Path, target: Option<&Path>, options: Options) -> Result<Pl
     })
 }
 
-fn build(
-    source: Source,
-    library: &Library,
-    target: Option<&Path>,
-    options: Options,
-) -> Result<Plan> {
+fn build(source: Source, target: Option<&Path>, options: Options) -> Result<Plan> {
     let header = source.header();
     let prefix = strip_prefix(header);
-    if let Some(refusal) = recognise::refusal(header, prefix) {
+    if let Some(refusal) = recognise::refusal(&source, prefix) {
         return Err(refusal);
     }
+    let library = Library::load(&options.definitions)?;
     let architecture = library.find(&Names::new(header, prefix), &options.architecture)?;
     let mut faults = Vec::new();
     let mut notes = Vec::new();
@@ -136,7 +131,8 @@ fn name_tensors(
                     let message =
                         format!("it and {} would both be called {name}", tensors[other].name);
                     let error = Error::new(Code::NameCollision, message).in_tensor(&tensor.name);
-                    faults.push(error.hint("Remove one of the two from the checkpoint."));
+                    let error = error.hint("Remove one of the two from the checkpoint.");
+                    error.add_to(faults);
                 }
             }
         }
@@ -190,11 +186,10 @@ impl Draft<'_> {
         if !missing.is_empty() {
             let message = format!("the source lacks {}", missing.join(", "));
             let hint = "The checkpoint is incomplete, or a variant that the architecture file does not cover.";
-            self.faults.push(
-                Error::new(Code::UnitIncomplete, message)
-                    .in_unit(&name)
-                    .hint(hint),
-            );
+            Error::new(Code::UnitIncomplete, message)
+                .in_unit(&name)
+                .hint(hint)
+                .add_to(&mut self.faults);
             return None;
         }
         let foreign: Vec<_> = wanted
@@ -221,9 +216,9 @@ impl Draft<'_> {
                 let error = Error::new(Code::Dtype, what)
                     .in_unit(&name)
                     .in_tensor(&foreign[0].name);
-                self.faults.push(error.hint(
-                    "Use the BF16 checkpoint, or set 'cast' to to-bf16, which rounds the weights.",
-                ));
+                error
+                    .hint("Use the BF16 checkpoint, or set 'cast' to to-bf16, which rounds the weights.")
+                    .add_to(&mut self.faults);
             }
             return None;
         }
@@ -236,8 +231,9 @@ impl Draft<'_> {
             let message =
                 format!("it has {weights} weights; DF11 units have 1 to {MAX_UNIT_WEIGHTS}");
             let error = Error::new(Code::UnitSize, message).in_unit(&name);
-            self.faults
-                .push(error.hint("The architecture file does not fit the model."));
+            error
+                .hint("The architecture file does not fit the model.")
+                .add_to(&mut self.faults);
         }
         self.note_size(&name, weights);
         Some(UnitPlan {
@@ -268,7 +264,9 @@ impl Draft<'_> {
         if info.dtype != Dtype::BF16 && conversion.is_none() {
             let error = Error::new(Code::Dtype, format!("{} cannot become BF16", info.dtype));
             let error = error.in_unit(unit).in_tensor(&info.name);
-            self.faults.push(error.hint("Use the BF16 checkpoint."));
+            error
+                .hint("Use the BF16 checkpoint.")
+                .add_to(&mut self.faults);
         }
         Some(Member {
             tensor,

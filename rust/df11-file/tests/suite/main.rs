@@ -6,8 +6,10 @@
 mod budget_progress;
 mod checks;
 mod common;
+mod every_code;
 mod header_breaches;
 mod header_reference;
+mod inputs;
 mod interruptions;
 mod outline;
 mod partial_files;
