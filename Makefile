@@ -5,7 +5,7 @@ UV := .envs/tools/bin/uv
 ENVIRONMENTS := oracle comfy-0.30.0 comfy-0.16.3
 RUST := $(shell git ls-files -co --exclude-standard rust architectures) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help demo test test-rust test-python check-arm asan fuzz lint format bench build envs wheel clean
+.PHONY: help demo test test-rust test-python check-arm check-windows check-macos asan fuzz lint format bench build envs wheel wheel-manylinux archive clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -20,11 +20,17 @@ test: envs ## run every test
 test-rust: ## run the tests of the Rust crates
 	if cargo nextest --version >/dev/null 2>&1; then cargo nextest run; else cargo test; fi
 
-test-python: build ## run the Python tests: nodes, official encoder, real servers
+test-python: build wheel-manylinux ## run the Python tests: nodes, official encoder, real servers
 	$(ENV)/pytest tests
 
 check-arm: ## run the codec's tests as 64-bit ARM code, emulated; SKIP where that cannot be had
 	scripts/check_arm.sh
+
+check-windows: ## type-check everything for Windows; SKIP where that cannot be had
+	scripts/check_foreign.sh x86_64-pc-windows-gnu
+
+check-macos: ## type-check everything for macOS, both processors; SKIP likewise
+	scripts/check_foreign.sh aarch64-apple-darwin x86_64-apple-darwin
 
 asan: ## run the tests of the kernels with the address sanitizer
 	scripts/asan.sh
@@ -50,23 +56,35 @@ bench: build .envs/bench/.ready ## measure the code stage by stage, then beside 
 	cargo bench -p df11-codec --bench stages
 	$(ENV)/python scripts/bench.py $(BENCH)
 
-build: envs .envs/.wheel ## the df11 command and the native module in every environment
+build: envs .envs/.wheel ## the df11 command, the native module in every environment, and what tests need
 	cargo build --release -p df11-cli -p df11-codec --bins --examples
+	cargo build --release -p fake-cuda
 
 envs: ## the Python environments, locked
 	$(PYTHON) scripts/envs/setup.py
 
 wheel: .envs/.wheel ## the wheel, in dist/
 
+wheel-manylinux: dist/release/.ready ## what is published of wheels and can be made here, in dist/release/: for Linux x86_64, and the one without native code
+
+archive: ## the registry's archive, in dist/release/
+	$(PYTHON) scripts/release/archive.py dist/release/node.zip
+
 .envs/%/.ready: scripts/envs/locks/%.txt
 	$(PYTHON) scripts/envs/setup.py $*
 
 .envs/.wheel: $(RUST) $(ENVIRONMENTS:%=.envs/%/.ready)
-	rm -rf dist
+	rm -f dist/*.whl
 	$(ENV)/maturin build --release --locked --out dist --interpreter $(ENV)/python
 	for env in $(ENVIRONMENTS:%=.envs/%); do \
 		$(UV) pip install -q --no-deps --reinstall --python $$env/bin/python dist/*.whl || exit 1; \
 	done
+	touch $@
+
+dist/release/.ready: $(RUST) README.md LICENSE $(wildcard scripts/release/fallback*.py) .envs/release/.ready
+	rm -rf dist/release
+	PATH="$(CURDIR)/.envs/release/bin:$$PATH" maturin build --release --locked --zig --compatibility manylinux2014 --out dist/release
+	$(PYTHON) scripts/release/fallback_wheel.py dist/release
 	touch $@
 
 clean: ## remove what was built

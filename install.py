@@ -2,7 +2,8 @@
 
 ComfyUI-Manager runs it after a git install; by hand: `python install.py`. It always exits with 0, because a failing
 install script takes the whole pack away; without the native part the nodes are there and say what is missing.
-Nothing is written into the pack's folder. `DF11_NO_BUILD=1` switches the build off.
+Nothing is written into the pack's folder. `DF11_NO_BUILD=1` switches the build off; `CARGO_TARGET_DIR` is a folder to
+build in and to keep.
 """
 
 from __future__ import annotations
@@ -60,9 +61,12 @@ def obstacle(cargo: str | None) -> str:
     if cargo is None:
         return "Rust's cargo was not found; https://rustup.rs has it."
     needed = re.search(r'^rust-version\s*=\s*"([\d.]+)"', manifest.read_text(encoding="utf-8"), re.MULTILINE)
-    found = subprocess.run([cargo, "--version"], stdout=subprocess.PIPE, text=True).stdout.strip()
+    asked = subprocess.run([cargo, "--version"], stdout=subprocess.PIPE, text=True)
+    found = asked.stdout.strip()
+    if asked.returncode != 0 or not found:
+        return f"{cargo} does not run; what it says is above. `rustup default stable` may mend it."
     if needed and numbers(found) < numbers(needed[1]):
-        return f"{found or cargo} is too old: version {needed[1]} or newer is needed. `rustup update` brings it."
+        return f"{found} is too old: version {needed[1]} or newer is needed. `rustup update` brings it."
     return ""
 
 
@@ -78,15 +82,17 @@ def installer() -> list[str] | None:
 def build(cargo: str, command: list[str]) -> str:
     """Builds and installs. Returns what went wrong; empty if nothing did."""
     say("building the native part, which takes a few minutes ...")
-    target = tempfile.mkdtemp(prefix="df11-build-")
+    own = os.environ.get("CARGO_TARGET_DIR")
+    target = own or tempfile.mkdtemp(prefix="df11-build-")
     path = os.pathsep.join([str(Path(cargo).parent), os.environ.get("PATH", "")])
     environment = {**os.environ, "PATH": path, "CARGO_TARGET_DIR": target}
     try:
-        done = subprocess.run(command, cwd=target, env=environment, timeout=BUILD_SECONDS)
+        done = subprocess.run(command, cwd=tempfile.gettempdir(), env=environment, timeout=BUILD_SECONDS)
     except subprocess.TimeoutExpired:
         return f"The build did not end within {BUILD_SECONDS // 60} minutes."
     finally:
-        shutil.rmtree(target, ignore_errors=True)
+        if not own:
+            shutil.rmtree(target, ignore_errors=True)
     return "" if done.returncode == 0 else f"The build failed with status {done.returncode}; its output is above."
 
 

@@ -20,9 +20,10 @@ from .errors import NodeError
 
 if TYPE_CHECKING:
     from df11_native import Job as Job
+    from df11_native import Plan as Plan
     from df11_native import Snapshot as Snapshot
 
-PROTOCOL = 1
+PROTOCOL = 2
 """The interface number of `df11_native` that this pack speaks."""
 
 
@@ -51,6 +52,9 @@ def problem() -> Problem | None:
         return _load_error(error)
     protocol = getattr(df11_native, "PROTOCOL", None)
     if protocol is None or not getattr(df11_native, "NATIVE", True):
+        reason: str = getattr(df11_native, "REASON", "")
+        if reason and not (PACK_FOLDER / "install.py").is_file():
+            return Problem("no-build", reason)
         place = f"{platform.system()} {platform.machine()}, Python {platform.python_version()}"
         return Problem("no-build", f"DFloat11 Compress has no ready-made native part for {place}: {_remedy()}.")
     if protocol != PROTOCOL:
@@ -79,12 +83,50 @@ def architectures(definitions: Sequence[str | os.PathLike[str]]) -> list[dict[st
         return df11_native.architectures(definitions)
 
 
-def start(source: str, target: str, **options: Any) -> Job:
-    """Plans a compression from the source's header and starts it. `options` are those of `df11_native.plan`."""
+def contents(path: str) -> dict[str, Any]:
+    """What a safetensors file holds, as `df11_native.contents` tells it."""
     with _one_sentence():
         import df11_native
 
-        return df11_native.start(df11_native.plan(source, target, **options))
+        return df11_native.contents(path)
+
+
+def plan(source: str, target: str, **options: Any) -> Plan:
+    """Plans a compression from the source's header. `options` are those of `df11_native.plan`."""
+    with _one_sentence():
+        import df11_native
+
+        return df11_native.plan(source, target, **options)
+
+
+def estimate(plan: Plan) -> dict[str, Any]:
+    """Time and memory that a plan will need."""
+    with _one_sentence():
+        return plan.estimate()
+
+
+def start(plan: Plan) -> Job:
+    """Starts a planned compression."""
+    with _one_sentence():
+        import df11_native
+
+        return df11_native.start(plan)
+
+
+def verify(path: str, **options: Any) -> Job:
+    """Starts the check of a DF11 file. `options` are those of `df11_native.verify`."""
+    with _one_sentence():
+        import df11_native
+
+        return df11_native.verify(path, **options)
+
+
+def restore(path: str, target: str, **options: Any) -> Job:
+    """Starts the restoration of a DF11 file. `options` are those of `df11_native.restore`."""
+    with _one_sentence():
+        import df11_native
+
+        return df11_native.restore(path, target, **options)
 
 
 def result(job: Job) -> dict[str, Any]:
@@ -103,7 +145,7 @@ def _one_sentence() -> Iterator[None]:
     try:
         yield
     except df11_native.Df11Error as error:
-        raise NodeError(f"{error} [{error.code}]") from None
+        raise NodeError(f"{error} [{error.code}]", error.code) from None
     except BaseException as error:
         # A Rust panic arrives as a BaseException of its own and would end ComfyUI's worker thread.
         if type(error).__name__ != "PanicException":

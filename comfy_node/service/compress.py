@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import native
 from ..errors import NodeError
-from . import architectures, file_names, placement, report, sources
-from .meter import Meter
-from .ports import Folders, Monitor
+from . import architectures, file_names, pace, picture, placement, report, sources
+from .placement import Placement
+from .ports import Folders
+from .sources import Source
+from .watch import Watch
+from .wording import size
 
 if TYPE_CHECKING:
-    from ..native import Job
+    from ..native import Plan
 
-_POLL_SECONDS = 0.1
-# A cancelled job ends within a second. A hung network drive must not block the queue for longer than this.
-_CANCEL_SECONDS = 5.0
 _MEGABYTE = 1_000_000
 _MEBIBYTE = 1 << 20
 
@@ -35,11 +33,21 @@ class Request:
     verify: str = "full"
     if_exists: str = "skip"
     cast: str = "none"
+    keep_uncompressed: bool = False
     max_rate: int = 0
     """Megabytes of the source a second."""
     max_memory: int = 0
     """Mebibytes."""
     threads: int = 0
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A compression that the source's header allows."""
+
+    source: Source
+    place: Placement
+    plan: Plan
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,8 @@ class Result:
     model_name: str
     report: str
     target: str
+    picture: bytes | None
+    """PNG."""
 
 
 def check(folders: Folders, model: str | None, output_name: str | None) -> str | None:
@@ -65,13 +75,13 @@ def check(folders: Folders, model: str | None, output_name: str | None) -> str |
     return None
 
 
-def run(request: Request, folders: Folders, monitor: Monitor, has_node: Callable[[str], bool]) -> Result:
-    """Compresses and waits for the end. Raises NodeError, or what `monitor` raises when the user stops the run."""
+def prepare(request: Request, folders: Folders) -> Prepared:
+    """Finds the source and the place of the result, and plans. Raises NodeError with every reason against it."""
     source = sources.find(folders, request.model)
     file_name = file_names.result_name(request.output_name, source.name)
     place = placement.place(folders, source, file_name, request.if_exists)
-    try:
-        job = native.start(
+    with sources.called_by_name(source):
+        plan = native.plan(
             source.path,
             place.target,
             architecture=request.architecture,
@@ -79,39 +89,36 @@ def run(request: Request, folders: Folders, monitor: Monitor, has_node: Callable
             verify=request.verify,
             if_exists=request.if_exists,
             cast=request.cast,
+            keep_uncompressed=request.keep_uncompressed,
             max_memory=request.max_memory * _MEBIBYTE or None,
             max_rate=request.max_rate * _MEGABYTE or None,
             threads=request.threads or None,
             definitions=architectures.definitions(folders),
             low_priority=True,
         )
-        watch(job, monitor)
-        outcome = native.result(job)
-    except NodeError as error:
-        # The name that was picked says more than its path, and leaves room for the reason under the node.
-        raise NodeError(str(error).replace(source.path, source.name)) from None
-    # `number` may have changed the name, never the folder.
-    target = os.path.join(os.path.dirname(place.target), os.path.basename(outcome["target"]))
-    total = max(job.snapshot().bytes_total, 1)
-    monitor.show(total, total)
-    monitor.say(report.summary(outcome))
-    name = placement.listed_name(folders, target)
-    remarks = [remark for remark in (place.note, placement.shadowing(folders, target)) if remark]
-    return Result(name, report.text(outcome, name, remarks, has_node), target)
+    return Prepared(source, place, plan)
 
 
-def watch(job: Job, monitor: Monitor, clock: Callable[[], float] = time.monotonic) -> None:
-    """Shows the job until it ends. Whatever is raised here, Stop above all, cancels it first."""
-    meter = Meter()
+def run(request: Request, folders: Folders, watch: Watch, has_node: Callable[[str], bool]) -> Result:
+    """Compresses and waits for the end. Raises NodeError, or what the monitor raises when the user stops the run."""
+    prepared = prepare(request, folders)
+    source = prepared.source
+    watch.begin(f"{source.name}, {size(prepared.plan.report()['source_bytes'])} ...")
+    with sources.called_by_name(source):
+        outcome = watch.result(native.start(prepared.plan))
+    watch.end(report.summary(outcome))
+    pace.remember(outcome)
+    target, name, remarks = placement.written(folders, prepared.place, outcome["target"])
+    text = report.text(outcome, name, remarks, has_node)
+    return Result(name, text, target, picture.of_units(outcome, units(outcome, target)))
+
+
+def units(outcome: dict[str, Any], target: str) -> list[dict[str, Any]]:
+    """The units of a result; of one that was there already, those that its header shows."""
+    if outcome["units"]:
+        return list(outcome["units"])
     try:
-        while not job.join(_POLL_SECONDS):
-            monitor.raise_if_interrupted()
-            frame = meter.frame(job.snapshot(), clock())
-            if frame:
-                monitor.show(frame.value, frame.total)
-                monitor.say(frame.text)
-    except BaseException:
-        job.cancel()
-        job.join(_CANCEL_SECONDS)
-        monitor.say("Stopped.")
-        raise
+        found = native.contents(target)["df11"]
+    except NodeError:
+        return []
+    return list(found["units"]) if found else []

@@ -18,13 +18,18 @@ _RESERVED = frozenset(
 
 
 def result_name(wanted: str, source_name: str) -> str:
-    """The file name of the result: `wanted` with its suffix, or `<stem of the source>-DF11.safetensors` if it is blank.
+    """The name of a DF11 file: `wanted` with its suffix, or `<stem of the source>-DF11.safetensors` if it is blank.
 
     Raises NodeError for a name that is not a plain file name on every system.
     """
+    stem = os.path.splitext(os.path.basename(source_name))[0]
+    return file_name(wanted, f"{stem}-DF11{SUFFIX}")
+
+
+def file_name(wanted: str, otherwise: str) -> str:
+    """`wanted` with its suffix, or `otherwise` if it is blank. Raises NodeError like `result_name`."""
     if not wanted.strip():
-        stem = os.path.splitext(os.path.basename(source_name))[0]
-        return f"{stem}-DF11{SUFFIX}"
+        return otherwise
     fault = _fault(wanted)
     if fault:
         raise NodeError(f"The output name {wanted!r} {fault}. Give a plain file name, or leave it empty.")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-
-from .compress import Request
+from collections.abc import Hashable
 
 
 class Ledger:
@@ -16,24 +15,25 @@ class Ledger:
     """
 
     def __init__(self) -> None:
-        self._left: dict[Request, tuple[str, str]] = {}
-        self._losses: Counter[Request] = Counter()
+        self._left: dict[Hashable, tuple[str, str]] = {}
+        self._losses: Counter[Hashable] = Counter()
 
-    def remember(self, request: Request, target: str) -> None:
+    def remember(self, request: Hashable, target: str) -> None:
         """Notes the target as it is now."""
-        self._left[request] = (target, _state(target))
+        self._left[request] = (target, state(target))
 
-    def fingerprint(self, request: Request, source: str) -> str:
+    def fingerprint(self, request: Hashable, source: str) -> str:
         """Equal to the one before as long as the source is the same and the target is as the last run left it."""
         if request in self._left:
-            target, state = self._left[request]
-            if _state(target) != state:
+            target, left = self._left[request]
+            if state(target) != left:
                 del self._left[request]
                 self._losses[request] += 1
-        return f"{_state(source)}, {self._losses[request]} lost"
+        return f"{state(source)}, {self._losses[request]} lost"
 
 
-def _state(path: str) -> str:
+def state(path: str) -> str:
+    """Size and modification time of a file in words."""
     try:
         status = os.stat(path)
     except OSError:

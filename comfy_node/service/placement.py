@@ -57,6 +57,14 @@ def listed_name(folders: Folders, path: str) -> str:
     raise NodeError(f"{path} is in none of ComfyUI's diffusion_models folders.")
 
 
+def written(folders: Folders, place: Placement, told: str) -> tuple[str, str, list[str]]:
+    """The file that a run wrote, its name in a loader's list, and remarks. `told` is its path as the report has it."""
+    # `number` may have changed the name, never the folder, which the report may spell in another way.
+    target = os.path.join(os.path.dirname(place.target), os.path.basename(told))
+    remarks = [remark for remark in (place.note, shadowing(folders, target)) if remark]
+    return target, listed_name(folders, target), remarks
+
+
 def _candidates(folders: Folders, source: Source) -> list[str]:
     roots = folders.roots(DIFFUSION_MODELS)
     last = [root for root in roots if _inside(root, folders.output())]

@@ -27,7 +27,7 @@ def text(report: dict[str, Any], model_name: str, remarks: list[str], has_node: 
         f"Architecture: {report['architecture_name']} ({report['architecture']}). Definition: {report['definition']}",
         f"Header: {report['header']}. Verification: {report['verify']}.",
         *_units(report["units"]),
-        *_loader(report["loader"], has_node),
+        *loader(report["loader"], has_node),
     ]
     return "\n".join(lines + [f"Note: {note}" for note in [*remarks, *report["notes"]]])
 
@@ -42,12 +42,13 @@ def _units(units: list[dict[str, Any]]) -> list[str]:
     return [f"Compression units: {len(units)} ({counts}), {weights / 1e6:.1f} million weights, {bits:.2f} bits each"]
 
 
-def _loader(loader: dict[str, Any] | None, has_node: Callable[[str], bool]) -> list[str]:
-    if loader is None:
+def loader(found: dict[str, Any] | None, has_node: Callable[[str], bool]) -> list[str]:
+    """Which node loads a result, and whether this ComfyUI has it. `found`: what the architecture's definition says."""
+    if found is None:
         return ["Load it with: unknown, since the definition names no loader"]
-    node, pack = loader["node"], loader["pack"]
+    node, pack = found["node"], found["pack"]
     if has_node(node):
         lines = [f"Load it with: {node} (pack {pack}, installed here)"]
     else:
-        lines = [f"Load it with: {node}. It is not installed here: get the pack {pack} from {loader['url']}"]
-    return lines + ([str(loader["note"])] if loader.get("note") else [])
+        lines = [f"Load it with: {node}. It is not installed here: get the pack {pack} from {found['url']}"]
+    return lines + ([str(found["note"])] if found.get("note") else [])

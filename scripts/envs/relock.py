@@ -8,18 +8,18 @@ import sys
 import tempfile
 from pathlib import Path
 
-from environments import ENVIRONMENTS, ENVS, LOCKS, REQUIREMENTS, SourceDistribution
+from environments import ENVIRONMENTS, ENVS, LOCKS, REQUIREMENTS, SourceDistribution, lock
 from tools import UV, install_tools, run, unpack_comfyui
 
 # Large, and only shown in the browser.
 NOT_NEEDED = re.compile(r"(comfyui-workflow-templates|comfyui-embedded-docs|comfy-angle)\b")
 
 
-def compile_lock(requirements: Path, lock: Path) -> None:
-    """Resolve `requirements` for Linux x86-64 and write `lock`."""
+def compile_lock(requirements: Path, target: Path) -> None:
+    """Resolve `requirements` for Linux x86-64 and write `target`."""
     options = ["--quiet", "--generate-hashes", "--no-header", "--no-annotate", "--upgrade", "--python-version", "3.11"]
     options += ["--python-platform", "x86_64-manylinux_2_36", "--overrides", REQUIREMENTS / "overrides.txt"]
-    run(UV, "pip", "compile", *options, requirements, "-o", lock)
+    run(UV, "pip", "compile", *options, requirements, "-o", target)
 
 
 def comfyui_requirements(source: SourceDistribution, directory: Path) -> Path:
@@ -39,9 +39,11 @@ def main() -> None:
     compile_lock(REQUIREMENTS / "uv.in", LOCKS / "uv.txt")
     install_tools()
     for name, source in ENVIRONMENTS.items():
+        if lock(name).stem != name:
+            continue
         with tempfile.TemporaryDirectory(dir=ENVS) as temp:
             requirements = comfyui_requirements(source, Path(temp)) if source else REQUIREMENTS / f"{name}.in"
-            compile_lock(requirements, LOCKS / f"{name}.txt")
+            compile_lock(requirements, lock(name))
 
 
 if __name__ == "__main__":

@@ -24,13 +24,13 @@ if sys.version_info[:2] != (3, 11):
     os.execv(python, [python, __file__, *sys.argv[1:]])
 
 import cuda_stubs  # noqa: E402
-from environments import ENVIRONMENTS, ENVS, LOCKS, ON_REQUEST, RECIPE  # noqa: E402
-from tools import UV, install_tools, run, unpack_comfyui  # noqa: E402
+from environments import ENVIRONMENTS, ENVS, ON_REQUEST, RECIPE, lock  # noqa: E402
+from tools import UV, find_python, install_tools, run, unpack_comfyui  # noqa: E402
 
 
 def fingerprint(name: str) -> str:
     """What the environment depends on: its lock, its ComfyUI pin, how it is made, the interpreter, its place."""
-    parts = [RECIPE, repr(ENVIRONMENTS[name]), (LOCKS / f"{name}.txt").read_text(), sys.version, sys.base_prefix, ENVS]
+    parts = [RECIPE, repr(ENVIRONMENTS[name]), lock(name).read_text(), sys.version, sys.base_prefix, ENVS]
     return hashlib.sha256("\0".join(map(str, parts)).encode()).hexdigest()
 
 
@@ -44,13 +44,16 @@ def build(name: str) -> None:
     started = time.monotonic()
     directory = ENVS / name
     shutil.rmtree(directory, ignore_errors=True)
-    run(UV, "venv", "--quiet", "--no-project", "--python", sys.executable, directory)
+    version = name.partition("-py")[2]
+    interpreter = find_python(version) if version else sys.executable
+    if interpreter is None:
+        sys.exit(f"{name}: there is no Python {version} on this machine")
+    run(UV, "venv", "--quiet", "--no-project", "--python", interpreter, directory)
     python = directory / "bin" / "python"
-    lock = LOCKS / f"{name}.txt"
-    run(UV, "pip", "install", "--python", python, "--require-hashes", "--no-deps", "-r", lock)
-    site_packages = directory / "lib" / "python3.11" / "site-packages"
-    cuda_stubs.make_stubs(site_packages)
-    run(python, "-c", "import torch; assert not torch.cuda.is_available()")
+    run(UV, "pip", "install", "--python", python, "--require-hashes", "--no-deps", "-r", lock(name))
+    if "\ntorch==" in lock(name).read_text():
+        cuda_stubs.make_stubs(next(directory.glob("lib/python3.*/site-packages")))
+        run(python, "-c", "import torch; assert not torch.cuda.is_available()")
     source = ENVIRONMENTS[name]
     if source:
         unpack_comfyui(source, directory / "ComfyUI")
@@ -65,9 +68,9 @@ def main(names: list[str]) -> None:
     if unknown:
         sys.exit(f"unknown environment {', '.join(sorted(unknown))}; there are {', '.join(ENVIRONMENTS)}")
     ENVS.mkdir(exist_ok=True)
-    with open(ENVS / ".lock", "w") as lock:
+    with open(ENVS / ".lock", "w") as busy:
         # Two `make` at once must not build the same folder.
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        fcntl.flock(busy, fcntl.LOCK_EX)
         wanted = names or [name for name in ENVIRONMENTS if name not in ON_REQUEST]
         missing = [name for name in wanted if not is_ready(name)]
         if missing:

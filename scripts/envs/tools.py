@@ -1,6 +1,7 @@
 """The installer's own tools: uv, and the download of a ComfyUI tree with pip."""
 
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -18,6 +19,16 @@ def run(*command: object, **options: object) -> None:
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **options)  # type: ignore[call-overload]
     if done.returncode:
         sys.exit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}failed with status {done.returncode}")
+
+
+def find_python(version: str) -> str | None:
+    """An interpreter of this version, such as 3.13: of pyenv, whose names on PATH may lead to nothing, or on PATH."""
+    versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    pyenv = sorted(versions.glob(f"{version}.*/bin/python{version}"))
+    for candidate in [*map(str, pyenv), shutil.which(f"python{version}")]:
+        if candidate and subprocess.run([candidate, "--version"], capture_output=True).returncode == 0:
+            return candidate
+    return None
 
 
 def install_tools() -> None:

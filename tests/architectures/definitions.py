@@ -113,16 +113,18 @@ def release(definition: Definition, source: Tensors) -> Tensors:
 def recovered_shape(definition: Definition, unit: str, module: str, weights: int, tensors: Tensors) -> Shape | None:
     """The two-dimensional shape of a compressed weight from its weight count and the plain tensors alone."""
     rules = definition["shapes"]
+    told: set[Shape] = set()
     bias = tensors.get(f"{module}.bias")
     if rules["from_bias"] and bias is not None:
-        return _two_sides("out", _elements(bias[1]), weights)
-    for rule in rules.get("rules", []):
-        if re.search(rule["pattern"], module):
-            keys = [rule["key"]] if "key" in rule else [f"{unit}.{name}" for name in rule["in_unit"]]
-            known = next(tensors[key][1][rule["axis"]] for key in keys if key in tensors)
-            assert known is not None
-            return _two_sides(rule["side"], known * rule["factor"], weights)
-    return None
+        told.add(_two_sides("out", _elements(bias[1]), weights))
+    rule = next((rule for rule in rules.get("rules", []) if re.search(rule["pattern"], module)), None)
+    if rule:
+        keys = [rule["key"]] if "key" in rule else [f"{unit}.{name}" for name in rule["in_unit"]]
+        for key in keys:
+            if key in tensors:
+                told.add(_two_sides(rule["side"], (tensors[key][1][rule["axis"]] or 0) * rule["factor"], weights))
+    assert len(told) < 2, f"{module}: {told}"
+    return told.pop() if told else None
 
 
 def _two_sides(side: str, known: int, weights: int) -> Shape:

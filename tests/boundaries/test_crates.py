@@ -12,8 +12,11 @@ from .rust_code import ROOT, code, sources
 # A new dependency is a decision: it is made here too.
 ALLOWED = {
     "df11-codec": {"thiserror"},
+    # The NVIDIA driver is loaded at run time, so nothing links to it.
+    "df11-cuda": {"libloading", "thiserror"},
     "df11-file": {
         "df11-codec",
+        "df11-cuda",
         "base64",
         "crossbeam-channel",
         "flate2",
@@ -30,11 +33,16 @@ ALLOWED = {
         "toml",
         "xxhash-rust",
     },
-    "df11-cli": {"df11-file", "clap", "ctrlc", "indicatif", "serde", "serde_json"},
-    "df11-py": {"df11-cli", "df11-file", "pyo3", "pythonize"},
+    # signal-hook for the one signal that ctrlc does not know, SIGXFSZ.
+    "df11-cli": {"df11-file", "clap", "ctrlc", "indicatif", "serde", "serde_json", "signal-hook"},
+    "df11-py": {"df11-cli", "df11-file", "pyo3", "pythonize", "serde"},
+    # A stand-in for the driver: only tests depend on it, so it is in nothing that is shipped.
+    "fake-cuda": {"libloading"},
 }
 
-# Where `unsafe` may stand: in the kernels that use instructions of one processor family.
+# Where `unsafe` may stand: in the kernels that use instructions of one processor family, in the calls of the NVIDIA
+# driver, and where the decode kernel is launched: on some systems a GPU can write to any memory of the program, and
+# only there it is known what the kernel gets.
 UNSAFE_ALLOWED = {
     "df11-codec": {
         "decode/avx2.rs",
@@ -47,7 +55,10 @@ UNSAFE_ALLOWED = {
         "histogram/avx2.rs",
         "histogram/avx512.rs",
         "histogram/neon.rs",
-    }
+    },
+    "df11-cuda": {"driver.rs", "memory.rs", "module.rs", "system.rs"},
+    "df11-file": {"check/gpu/unit.rs"},
+    "fake-cuda": {"control.rs", "driver.rs"},
 }
 
 OUTPUT = re.compile(r"\be?print(ln)?!|\bdbg!|\bstd(out|err)\(")
@@ -81,7 +92,7 @@ def test_the_codec_does_no_io() -> None:
         assert not re.search(r"use std::\{[^}]*\b(fs|io|net|env|process|thread|path|sync)\b", text), name
 
 
-@pytest.mark.parametrize("crate", ["df11-codec", "df11-file"])
+@pytest.mark.parametrize("crate", ["df11-codec", "df11-cuda", "df11-file"])
 def test_the_libraries_are_silent_and_ask_no_environment(crate: str) -> None:
     for name, text in sources(crate).items():
         for pattern in (OUTPUT, ENVIRONMENT, re.compile(r"\bpyo3\b")):
@@ -100,6 +111,15 @@ def test_unsafe_is_only_where_it_is_allowed(crate: str) -> None:
     assert re.search(r"^\[lints\]\nworkspace = true$", lints, re.MULTILINE)
     users = {name for name, text in sources(crate).items() if re.search(r"\bunsafe(_code)?\b", code(text))}
     assert users == UNSAFE_ALLOWED.get(crate, set())
+
+
+def test_nothing_shipped_depends_on_the_stand_in_for_the_driver() -> None:
+    users = {crate for crate in ALLOWED for entry in packages()[crate]["dependencies"] if entry["name"] == "fake-cuda"}
+    assert users == {"df11-cli", "df11-cuda", "df11-file"}
+    kinds = {
+        entry["kind"] for crate in users for entry in packages()[crate]["dependencies"] if entry["name"] == "fake-cuda"
+    }
+    assert kinds == {"dev"}
 
 
 def test_unsafe_is_denied_by_default() -> None:

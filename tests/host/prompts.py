@@ -14,11 +14,26 @@ DEFAULTS = {
     "verify": "full",
     "if_exists": "skip",
 }
+DEFAULTS_OF: dict[str, dict[str, Any]] = {
+    NODE: DEFAULTS,
+    "DFloat11CompressFolder": {
+        "folder": "diffusion_models", "pattern": "*", "limit": 0, "continue_on_error": True,
+        "header": "self-describing", "verify": "full",
+    },
+    "DFloat11Inspect": {},
+    "DFloat11Verify": {"source": "none", "level": "full"},
+    "DFloat11Restore": {"output_name": "", "if_exists": "skip"},
+}  # fmt: skip
 
 
 def compress(model: str, node: str = "1", **widgets: Any) -> Prompt:
     """One DFloat11 Compress, with another value here and there."""
     return {node: {"class_type": NODE, "inputs": {**DEFAULTS, "model": model, **widgets}}}
+
+
+def prompt_of(kind: str, node: str = "1", **widgets: Any) -> Prompt:
+    """One node of ours; required widgets that are not given have their defaults."""
+    return {node: {"class_type": kind, "inputs": {**DEFAULTS_OF[kind], **widgets}}}
 
 
 def sentences(rejected: PromptRejected) -> set[str]:

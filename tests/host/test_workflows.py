@@ -10,13 +10,21 @@ from typing import Any
 
 import pytest
 
-from support.comfy_client import ComfyClient
+from support.comfy_client import ComfyClient, Result
 from support.comfy_server import ROOT, ComfyServer
 from support.tiny_models import sampling_prompt
 
 from .conftest import MakeModel
 from .prompts import compress, from_workflow
 
+# What the report of each node begins with, run as its template has it.
+SHOWN = {
+    "DFloat11Compress": "Done: ",
+    "DFloat11CompressFolder": "1 compressed (2 MB -> ",
+    "DFloat11Inspect": "Can be compressed: 2 MB -> ",
+    "DFloat11Restore": "Done: ",
+    "DFloat11Verify": "Sound at level full: ",
+}
 WORKFLOWS = {path.stem: path for path in sorted((ROOT / "workflows").glob("*.json"))}
 
 
@@ -39,7 +47,8 @@ def test_template_fits_the_servers_definitions(client: ComfyClient, name: str) -
     definitions = client.object_info()
     workflow = json.loads(WORKFLOWS[name].read_text())
     known = [node for node in workflow["nodes"] if node["type"] in definitions]
-    assert {node["type"] for node in known} >= {"DFloat11Compress", "PreviewAny"}
+    types = {node["type"] for node in known}
+    assert "PreviewAny" in types and any(kind in SHOWN for kind in types)
     for node in known:
         definition = definitions[node["type"]]
         inputs: dict[str, Any] = {**definition["input"]["required"], **definition["input"].get("optional", {})}
@@ -53,18 +62,31 @@ def test_template_fits_the_servers_definitions(client: ComfyClient, name: str) -
 
 @pytest.mark.parametrize("name", WORKFLOWS)
 def test_template_runs(client: ComfyClient, model: MakeModel, name: str) -> None:
-    model()
+    original = model().read_bytes()
     workflow = json.loads(WORKFLOWS[name].read_text())
     for node in workflow["nodes"]:
         if node["type"] == "DFloat11ModelLoader":
             # The test's loader stands for the one that needs a GPU.
             node["type"] = "TestOfficialLoader"
             node["inputs"][0]["name"] = node["inputs"][0]["widget"]["name"] = "model_name"
-    changes = {"DFloat11Compress": {"model": "model.safetensors"}, "TestOfficialLoader": {"architecture": "Flux"}}
-    result = client.run(from_workflow(workflow, client.object_info(), changes), timeout=180)
-    assert result.status == "success"
-    shown = [text for output in result.outputs.values() for text in output["text"]]
-    assert sum(text.startswith("Done: ") for text in shown) == 2, "the node and the preview of its report"
+    changes = {kind: {"model": "model.safetensors"} for kind in ("DFloat11Compress", "DFloat11Inspect")}
+    changes |= {kind: {"df11_model": "model-DF11.safetensors"} for kind in ("DFloat11Restore", "DFloat11Verify")}
+    changes |= {"TestOfficialLoader": {"architecture": "Flux"}}
+    (ours,) = [node["type"] for node in workflow["nodes"] if node["type"] in SHOWN]
+    if "df11_model" in changes.get(ours, {}):
+        client.run(compress("model.safetensors", node="before")).require_success()
+        model().unlink()
+    result = client.run(from_workflow(workflow, client.object_info(), changes), timeout=180).require_success()
+    shown = [text for output in result.outputs.values() for text in output.get("text", [])]
+    assert sum(text.startswith(SHOWN[ours]) for text in shown) == 2, "the node and the preview of its report"
+    if ours == "DFloat11Restore":
+        assert model_path(client, result).read_bytes() == original
+
+
+def model_path(client: ComfyClient, result: Result) -> Path:
+    """The file that a report names."""
+    (line,) = [line for line in result.outputs["1"]["text"][0].splitlines() if line.startswith("Written to: ")]
+    return Path(line.removeprefix("Written to: "))
 
 
 def test_templates_and_help_are_served(comfy: ComfyServer, client: ComfyClient) -> None:
@@ -77,5 +99,6 @@ def test_templates_and_help_are_served(comfy: ComfyServer, client: ComfyClient) 
     assert sorted(client.request("/workflow_templates")[pack]) == list(WORKFLOWS)
     for name, path in WORKFLOWS.items():
         assert fetch(f"/api/workflow_templates/{pack}/{name}.json") == path.read_bytes()
-    page: Path = ROOT / "web/docs/DFloat11Compress.md"
-    assert fetch(f"/extensions/{pack}/docs/DFloat11Compress.md") == page.read_bytes()
+    for kind in SHOWN:
+        page = ROOT / f"web/docs/{kind}.md"
+        assert fetch(f"/extensions/{pack}/docs/{kind}.md") == page.read_bytes()

@@ -96,3 +96,12 @@ def test_start(folder: Folder, counter: Counter) -> None:
 def test_plan_and_inspect(folder: Folder, counter: Counter) -> None:
     assert counted_during(counter, folder.plan) > 0
     assert counted_during(counter, lambda: df11_native.inspect(folder.source)) > 0
+    assert counted_during(counter, lambda: df11_native.contents(folder.source)) > 0
+    assert counted_during(counter, folder.plan().estimate) > 0
+
+
+@pytest.mark.parametrize("start", [df11_native.verify, df11_native.restore])
+def test_checks_and_restorations(folder: Folder, counter: Counter, start: Callable[..., df11_native.Job]) -> None:
+    folder.start().result()
+    assert counted_during(counter, lambda: start(folder.target)) > 0
+    assert counted_during(counter, lambda: start(folder.target).result()) > 0

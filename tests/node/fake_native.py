@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 __version__ = "0.1.0"
-PROTOCOL = 1
+PROTOCOL = 2
 
 
 class Df11Error(Exception):
@@ -60,7 +60,17 @@ class Script:
     broken_definitions: bool = False
     report: dict[str, Any] = field(default_factory=dict)
     """Changes to the report."""
+    planned: dict[str, Any] = field(default_factory=dict)
+    """Changes to the report of a plan."""
+    refused: dict[str, Exception] = field(default_factory=dict)
+    """Raised by `plan` for the files of these names."""
+    df11: dict[str, Any] | None = None
+    """What `contents` finds."""
+    unreadable: Exception | None = None
+    """Raised by `contents`."""
     plans: list[dict[str, Any]] = field(default_factory=list)
+    checks: list[dict[str, Any]] = field(default_factory=list)
+    restorations: list[dict[str, Any]] = field(default_factory=list)
     jobs: list[Job] = field(default_factory=list)
 
 
@@ -87,20 +97,54 @@ class Plan:
         self.units = 4
 
     def report(self) -> dict[str, Any]:
-        return {"schema": "df11.plan/1", "source": self.source, "target": self.target}
+        return {
+            "schema": "df11.plan/1",
+            "source": self.source,
+            "target": self.target,
+            "source_bytes": script.source_bytes,
+            "architecture": "Alpha",
+            "architecture_name": "Alpha 1",
+            "definition": "built in",
+            "loader": LOADER,
+            "prefix": "",
+            "units": [{"name": "some.unit", "weights": 400_000, "tensors": ["some.unit.weight"]}],
+            "passthrough_bytes": 200_000,
+            "dropped": [],
+            "dropped_bytes": 0,
+            "predicted_bytes": script.source_bytes * 69 // 100,
+            "free_bytes": 10**12,
+            "tensors": [],
+            "notes": [],
+            **script.planned,
+        }
+
+    def estimate(self) -> dict[str, Any]:
+        return {
+            "schema": "df11.expectation/1",
+            "threads": 2,
+            "memory_budget": 1 << 30,
+            "bytes_to_read": script.source_bytes,
+            "bytes_to_write": script.source_bytes * 69 // 100,
+            "compress_seconds": 3.0,
+            "verify_seconds": 1.0,
+        }
 
 
 class Job:
-    """Works in a thread of its own: a partial file, then the target."""
+    """Works in a thread of its own: a partial file, then the target, if there is one."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, report: dict[str, Any] | None = None) -> None:
         self.plan = plan
+        self.report = report
         self.cancelled = threading.Event()
         self._started = time.monotonic()
         self._thread = threading.Thread(target=self._work)
         self._thread.start()
 
     def _work(self) -> None:
+        if not self.plan.target:
+            self.cancelled.wait(script.seconds)
+            return
         partial = self.plan.target + ".partial"
         with open(partial, "wb") as file:
             file.write(b"half")
@@ -127,6 +171,8 @@ class Job:
         self._thread.join()
         if script.fail_late:
             raise script.fail_late
+        if self.report:
+            return {**self.report, **script.report}
         unit = {"name": "some.unit", "weights": 1000, "bf16_bytes": 2000, "df11_bytes": 1400, "bits_per_weight": 11.2}
         return {
             "schema": "df11.report/1",
@@ -162,6 +208,7 @@ def plan(
     verify: str = "full",
     if_exists: str = "skip",
     cast: str = "none",
+    keep_uncompressed: bool = False,
     max_memory: int | None = None,
     max_rate: int | None = None,
     threads: int | None = None,
@@ -169,8 +216,9 @@ def plan(
     low_priority: bool = False,
 ) -> Plan:
     script.plans.append(dict(locals()))
-    if script.fail:
-        raise script.fail
+    fault = script.fail or script.refused.get(os.path.basename(source))
+    if fault:
+        raise fault
     return Plan(str(source), str(target))
 
 
@@ -178,6 +226,88 @@ def start(plan: Plan) -> Job:
     job = Job(plan)
     script.jobs.append(job)
     return job
+
+
+def verify(
+    path: str | os.PathLike[str],
+    *,
+    level: str = "full",
+    against: str | os.PathLike[str] | None = None,
+    architecture: str = "auto",
+    samples: int = 200,
+    seed: int | None = None,
+    threads: int | None = None,
+    definitions: Sequence[str | os.PathLike[str]] = (),
+    low_priority: bool = False,
+) -> Job:
+    script.checks.append(dict(locals()))
+    if script.fail:
+        raise script.fail
+    report = {
+        "schema": "df11.verify/1",
+        "file": str(path),
+        "bytes": script.source_bytes,
+        "level": level,
+        "units": 4,
+        "weights": 4_000_000,
+        "chunks": 300,
+        "chunks_decoded": 300,
+        "self_describing": True,
+        "against": against,
+        "seed": seed if level == "sample" else None,
+        "checked": ["sizes", "every code"],
+        "unseen": [],
+        "seconds": 2.0,
+    }
+    job = Job(Plan(str(path), ""), report)
+    script.jobs.append(job)
+    return job
+
+
+def restore(
+    path: str | os.PathLike[str],
+    target: str | os.PathLike[str] | None = None,
+    *,
+    usable: bool = False,
+    architecture: str = "auto",
+    if_exists: str = "skip",
+    threads: int | None = None,
+    definitions: Sequence[str | os.PathLike[str]] | None = None,
+    low_priority: bool = False,
+) -> Job:
+    script.restorations.append(dict(locals()))
+    if script.fail:
+        raise script.fail
+    report = {
+        "schema": "df11.restore/1",
+        "status": "done",
+        "source": str(path),
+        "source_bytes": script.source_bytes * 2 // 3,
+        "target": script.target or str(target),
+        "target_bytes": script.source_bytes,
+        "exact": True,
+        "tensors": 12,
+        "units": 4,
+        "seconds": 2.0,
+        "notes": [],
+    }
+    job = Job(Plan(str(path), str(target)), report)
+    script.jobs.append(job)
+    return job
+
+
+def contents(path: str | os.PathLike[str]) -> dict[str, Any]:
+    if script.unreadable:
+        raise script.unreadable
+    dtypes = [{"dtype": "BF16", "tensors": 5, "bytes": script.source_bytes}]
+    return {
+        "schema": "df11.contents/1",
+        "file": str(path),
+        "bytes": script.source_bytes,
+        "tensors": 5,
+        "dtypes": dtypes,
+        "df11": script.df11,
+    }
 
 
 def inspect(

@@ -24,6 +24,7 @@ class StubHost:
         self.models = base / "models"
         self.out = base / "output"
         self.user_folder = base / "user"
+        self.temp = base / "temp"
         self.kinds = {
             "diffusion_models": [self.models / "unet", self.models / "diffusion_models", self.out / "diffusion_models"],
             "checkpoints": [self.models / "checkpoints"],
@@ -99,6 +100,7 @@ class StubHost:
                 "get_folder_paths": self.roots,
                 "get_output_directory": self.output,
                 "get_user_directory": self.user,
+                "get_temp_directory": lambda: str(self.temp),
             },
             "comfy": {},
             "comfy.utils": {"ProgressBar": ProgressBar},

@@ -1,6 +1,8 @@
-"""What the registry's archive holds: tracked files less those that .comfyignore matches."""
+"""What .comfyignore leaves in the registry's archive (tests/release looks into it), and the help pages there."""
 
 from __future__ import annotations
+
+from types import ModuleType
 
 from .stub_host import PACK
 
@@ -8,7 +10,6 @@ KEPT = {
     "__init__.py", "comfy_node/", "architectures/", "workflows/", "web/", "locales/",
     "pyproject.toml", "requirements.txt", "README.md", "CHANGELOG.md", "LICENSE",
 }  # fmt: skip
-KINDS = {".py", ".toml", ".json", ".jpg", ".md", ".js", ".txt", ""}
 
 
 def test_everything_is_left_out_but_a_list() -> None:
@@ -19,25 +20,17 @@ def test_everything_is_left_out_but_a_list() -> None:
     assert len(patterns) == 1 + len(KEPT)
 
 
-def test_only_text_and_pictures_are_kept() -> None:
-    for entry in KEPT:
-        folder = PACK / entry
-        for path in folder.rglob("*") if folder.is_dir() else []:
-            if path.is_file() and "__pycache__" not in path.parts:
-                assert path.suffix in KINDS, path
+def test_every_node_has_a_help_page_with_every_input(pack: ModuleType) -> None:
+    for name, node in pack.NODE_CLASS_MAPPINGS.items():
+        page = (PACK / f"web/docs/{name}.md").read_text()
+        assert page.startswith(f"# {node.TITLE}\n")
+        inputs = node.INPUT_TYPES()
+        rows = [line.split(" | ")[0].removeprefix("| ") for line in page.splitlines() if line.startswith("| ")]
+        assert rows == ["input", *inputs["required"], *inputs["optional"]], name
+    pages = {path.stem for path in (PACK / "web/docs").glob("*.md")}
+    assert pages == set(pack.NODE_CLASS_MAPPINGS)
 
 
-def test_every_node_has_a_help_page_with_every_input() -> None:
-    page = (PACK / "web/docs/DFloat11Compress.md").read_text()
-    source = (PACK / "comfy_node/nodes/compress.py").read_text()
-    from .fake_native import plan
-
-    names = [*(plan.__kwdefaults__ or {}), "model", "output_name"]
-    inputs = [name for name in names if f'"{name}": (' in source]
-    assert len(inputs) == 10
-    assert not [name for name in inputs if f"\n| {name} | " not in page]
-
-
-def test_requirements_wait_for_the_first_release() -> None:
-    lines = (PACK / "requirements.txt").read_text().splitlines()
-    assert all(line.startswith("#") for line in lines), "an unresolvable line stops the Manager before install.py"
+def test_the_readme_names_every_node(pack: ModuleType) -> None:
+    readme = (PACK / "README.md").read_text()
+    assert not [node.TITLE for node in pack.NODE_CLASS_MAPPINGS.values() if f"\n| {node.TITLE} | " not in readme]

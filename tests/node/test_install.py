@@ -46,7 +46,7 @@ class Machine:
     def cargo(self, version: str, folder: str = "bin") -> Path:
         return self.tool("cargo", f"#!/bin/sh\necho 'cargo {version} (0123 2026-01-01)'\n", folder)
 
-    def pip(self, *, absent: int = 0, installs: str = "PROTOCOL = 1", status: int = 0) -> str:
+    def pip(self, *, absent: int = 0, installs: str = "PROTOCOL = 2", status: int = 0) -> str:
         module = str(self.base / "python" / "df11_native.py")
         text = PIP.format(absent=absent, module=module, installs=installs, status=status)
         self.tool("__init__.py", "", "python/pip")
@@ -105,7 +105,7 @@ def by_hand(machine: Machine) -> str:
 
 
 def test_stops_at_once_if_the_native_part_fits(machine: Machine) -> None:
-    machine.native("PROTOCOL = 1")
+    machine.native("PROTOCOL = 2")
     machine.cargo("1.99.0")
     assert "is installed and fits" in machine.run()
     assert not machine.was_built
@@ -149,6 +149,21 @@ def test_an_older_cargo_is_named_as_the_cause(machine: Machine, version: str, bu
         assert by_hand(machine) in text
 
 
+def test_a_cargo_that_does_not_run_is_named(machine: Machine) -> None:
+    cargo = machine.tool("cargo", "#!/bin/sh\necho 'no default toolchain' >&2\nexit 1\n")
+    text = machine.run()
+    assert f"{cargo} does not run" in text and by_hand(machine) in text
+    assert not machine.was_built
+
+
+def test_a_folder_to_build_in_is_kept(machine: Machine) -> None:
+    machine.cargo("1.99.0")
+    target = machine.base / "built"
+    target.mkdir()
+    assert "is built and installed" in machine.run(CARGO_TARGET_DIR=str(target))
+    assert machine.call["target"] == str(target) and target.is_dir()
+
+
 def test_the_switch_forbids_the_build(machine: Machine) -> None:
     machine.cargo("1.99.0")
     assert "DF11_NO_BUILD=1 forbids the build." in machine.run(DF11_NO_BUILD="1")
@@ -187,7 +202,7 @@ def test_a_build_that_does_not_fit_is_not_called_a_success(machine: Machine) -> 
     machine.cargo("1.99.0")
     machine.pip(installs="PROTOCOL = 0")
     text = machine.run()
-    assert "interface 0 instead of 1" in text and "is built and installed" not in text
+    assert "interface 0 instead of 2" in text and "is built and installed" not in text
 
 
 def test_a_surprise_still_exits_with_0(machine: Machine) -> None:

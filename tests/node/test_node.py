@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from . import node_values
 from .fake_native import Df11Error, RefusedError, Script
 from .stub_host import PACK, StubHost
 
@@ -28,16 +29,12 @@ def node(pack: ModuleType, source: Path) -> Any:
 
 
 def values(node: Any, **changes: Any) -> dict[str, Any]:
-    """What the server passes on when nobody touched the widgets."""
-    inputs = node.INPUT_TYPES()
-    widgets = {**inputs["required"], **inputs["optional"]}
-    defaults = {n: kind[0] if isinstance(kind, list) else options["default"] for n, (kind, options) in widgets.items()}
-    return {**defaults, "model": MODEL, "unique_id": "7", **changes}
+    return node_values.values(node, **{"model": MODEL, **changes})
 
 
 def test_compresses(node: Any, source: Path, host: StubHost, script: Script) -> None:
     host.node_classes["SomeLoader"] = object
-    given = node.compress(**values(node))
+    given = node.run(**values(node))
     name, report = given["result"]
     assert name == os.path.join("sub", "a-DF11.safetensors")
     assert name in host.names("diffusion_models")
@@ -58,8 +55,11 @@ def test_compresses(node: Any, source: Path, host: StubHost, script: Script) -> 
 def test_passes_every_widget_on(node: Any, host: StubHost, script: Script) -> None:
     users = host.user_folder / "dfloat11" / "architectures"
     users.mkdir(parents=True)
-    changes = {"architecture": "Beta", "header": "official", "verify": "off", "if_exists": "replace", "cast": "to-bf16"}
-    node.compress(**values(node, **changes, output_name="mine", max_rate=3, max_memory=256, threads=2))
+    changes = {
+        "architecture": "Beta", "header": "official", "verify": "off", "if_exists": "replace", "cast": "to-bf16",
+        "keep_uncompressed": True,
+    }  # fmt: skip
+    node.run(**values(node, **changes, output_name="mine", max_rate=3, max_memory=256, threads=2))
     plan = script.plans[0]
     assert {key: plan[key] for key in changes} == changes
     assert plan["target"].endswith("mine.safetensors")
@@ -70,13 +70,13 @@ def test_passes_every_widget_on(node: Any, host: StubHost, script: Script) -> No
 def test_names_the_numbered_file(node: Any, source: Path, script: Script) -> None:
     # The native part may give the path in another spelling; the name must still be the list's.
     script.target = "/elsewhere/a-DF11-2.safetensors"
-    assert node.compress(**values(node, if_exists="number"))["result"][0] == os.path.join("sub", "a-DF11-2.safetensors")
+    assert node.run(**values(node, if_exists="number"))["result"][0] == os.path.join("sub", "a-DF11-2.safetensors")
 
 
 def test_says_where_the_file_went_instead(node: Any, source: Path, monkeypatch: pytest.MonkeyPatch, pack: Any) -> None:
     place = pack.comfy_node.service.placement
     monkeypatch.setattr(place, "_can_write", lambda folder: "output" in folder and not os.makedirs(folder))
-    name, report = node.compress(**values(node))["result"]
+    name, report = node.run(**values(node))["result"]
     assert name == "a-DF11.safetensors"
     assert f"Note: {source.parent} cannot be written, so the file is in " in report
 
@@ -89,7 +89,7 @@ def test_a_native_error_is_one_sentence(
     error.code = "E_FP8"
     script.fail, script.fail_late = (None, error) if late else (error, None)
     with pytest.raises(pack.comfy_node.errors.NodeError) as caught:
-        node.compress(**values(node))
+        node.run(**values(node))
     sentence = f"{os.path.join('sub', 'a.safetensors')}: the file is FP8. Get the BF16 file. [E_FP8]"
     assert str(caught.value) == sentence
     assert host.texts[-1][1] == sentence, "seen under the node, whatever the front end does with exceptions"
@@ -97,20 +97,20 @@ def test_a_native_error_is_one_sentence(
     assert "direct cause" not in shown and "another exception" not in shown
     assert [Path(frame.filename).name for frame in traceback.extract_tb(caught.value.__traceback__)] == [
         Path(__file__).name,
-        "compress.py",
+        "base.py",
     ]
 
 
 def test_a_panic_does_not_end_the_servers_worker_thread(node: Any, script: Script, pack: Any) -> None:
     script.fail = type("PanicException", (BaseException,), {})("index out of bounds")
     with pytest.raises(pack.comfy_node.errors.NodeError, match="which is a bug: index out of bounds"):
-        node.compress(**values(node))
+        node.run(**values(node))
 
 
 def test_names_from_links_are_checked_when_they_arrive(node: Any, script: Script, pack: Any) -> None:
     for changes in ({"output_name": "../x"}, {"model": "../a.safetensors"}):
         with pytest.raises(pack.comfy_node.errors.NodeError):
-            node.compress(**values(node, **changes))
+            node.run(**values(node, **changes))
     assert not script.plans
 
 
@@ -122,7 +122,7 @@ def test_fingerprint_holds_until_a_file_changes(node: Any, source: Path) -> None
     seen = []
     for _ in range(3):
         seen.append(fingerprint())
-        node.compress(**values(node))
+        node.run(**values(node))
         assert fingerprint() == seen[-1], "the next run would load the model again for nothing"
         target.unlink()
         assert fingerprint() == fingerprint() != seen[-1]
@@ -142,6 +142,6 @@ def test_fingerprint_of_what_cannot_be_known_is_always_new(node: Any) -> None:
 
 def test_two_requests_for_one_file_do_not_trust_each_other(node: Any) -> None:
     before = node.IS_CHANGED(**values(node))
-    node.compress(**values(node))
-    node.compress(**values(node, output_name="a-DF11", header="official", if_exists="replace"))
+    node.run(**values(node))
+    node.run(**values(node, output_name="a-DF11", header="official", if_exists="replace"))
     assert node.IS_CHANGED(**values(node)) != before

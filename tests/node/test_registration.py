@@ -14,6 +14,7 @@ from . import fake_native
 from .stub_host import StubHost, load_pack
 
 NAME = "DFloat11Compress"
+NODES = {NAME, "DFloat11CompressFolder", "DFloat11Inspect", "DFloat11Restore", "DFloat11Verify"}
 
 
 def module(**content: object) -> ModuleType:
@@ -44,7 +45,7 @@ FAULTS = {
     "half": ModuleNotFoundError("No module named 'df11_native.df11_native'", name="df11_native.df11_native"),
     "panic": PanicException("at init"),
     "fallback": module(__version__="0.1.0"),
-    "marked fallback": module(PROTOCOL=1, NATIVE=False),
+    "marked fallback": module(PROTOCOL=2, NATIVE=False),
     "protocol": module(PROTOCOL=99),
 }
 
@@ -58,7 +59,7 @@ FAULTS = {
         ("panic", "load-error", "at init"),
         ("fallback", "no-build", "no ready-made native part"),
         ("marked fallback", "no-build", "no ready-made native part"),
-        ("protocol", "protocol", "interface 99 instead of 1"),
+        ("protocol", "protocol", "interface 99 instead of 2"),
     ],
 )
 def test_registers_and_says_what_is_wrong(
@@ -84,12 +85,18 @@ def test_registers_and_says_what_is_wrong(
     assert sys.executable in problem.sentence and "install.py" in problem.sentence
     assert "\n" not in problem.sentence
     assert [(r.levelname, r.getMessage(), r.exc_info) for r in caplog.records] == [("WARNING", problem.sentence, None)]
-    assert pack.NODE_DISPLAY_NAME_MAPPINGS[NAME] == "DFloat11 Compress (native part missing)"
-    assert node.DESCRIPTION.startswith(problem.sentence)
-    assert node.VALIDATE_INPUTS(model="a.safetensors", output_name="") == problem.sentence
+    assert set(pack.NODE_CLASS_MAPPINGS) == NODES
     assert node.INPUT_TYPES()["required"]["architecture"][0] == ["auto"]
-    with pytest.raises(Exception, match="native part"):
-        node().compress(unique_id="1", model="a.safetensors")
+    for name, node in pack.NODE_CLASS_MAPPINGS.items():
+        assert pack.NODE_DISPLAY_NAME_MAPPINGS[name] == f"{node.TITLE} (native part missing)"
+        assert node.DESCRIPTION.startswith(problem.sentence)
+        assert node.VALIDATE_INPUTS() == problem.sentence
+        widgets = {**node.INPUT_TYPES()["required"], **node.INPUT_TYPES()["optional"]}
+        values = {
+            n: kind[0] if isinstance(kind, list) else options["default"] for n, (kind, options) in widgets.items()
+        }
+        with pytest.raises(Exception, match="native part|df11_native"):
+            node().run(unique_id="1", **values)
 
 
 def test_registers_quietly_when_all_is_well(
@@ -98,11 +105,15 @@ def test_registers_quietly_when_all_is_well(
     pack = load_pack()
     node = pack.NODE_CLASS_MAPPINGS[NAME]
     assert not caplog.records
-    assert pack.NODE_DISPLAY_NAME_MAPPINGS == {NAME: "DFloat11 Compress"}
     assert node.DESCRIPTION.startswith("Compresses")
-    assert (node.CATEGORY, node.OUTPUT_NODE, node.RETURN_TYPES) == ("DFloat11", True, ("*", "STRING"))
-    assert callable(getattr(node, node.FUNCTION))
-    assert len(node.RETURN_NAMES) == len(node.OUTPUT_TOOLTIPS) == len(node.RETURN_TYPES)
+    assert set(pack.NODE_CLASS_MAPPINGS) == NODES
+    for name, node in pack.NODE_CLASS_MAPPINGS.items():
+        assert pack.NODE_DISPLAY_NAME_MAPPINGS[name] == node.TITLE
+        assert (node.CATEGORY, node.OUTPUT_NODE) == ("DFloat11", True)
+        assert node.SEARCH_ALIASES[0] == "DF11"
+        assert callable(getattr(node, node.FUNCTION))
+        assert len(node.RETURN_NAMES) == len(node.OUTPUT_TOOLTIPS) == len(node.RETURN_TYPES)
+        assert node.RETURN_TYPES in (("*", "STRING"), ("STRING",))
 
 
 def test_without_install_script_the_remedy_is_the_package(
@@ -119,10 +130,13 @@ def test_without_install_script_the_remedy_is_the_package(
 
 
 def test_every_input_has_a_tooltip_and_a_default(pack: ModuleType) -> None:
-    inputs = pack.NODE_CLASS_MAPPINGS[NAME].INPUT_TYPES()
-    for name, (kind, options) in {**inputs["required"], **inputs["optional"]}.items():
-        assert options["tooltip"], name
-        assert isinstance(kind, list) or "default" in options, name
+    for node in pack.NODE_CLASS_MAPPINGS.values():
+        inputs = node.INPUT_TYPES()
+        assert inputs["hidden"] == {"unique_id": "UNIQUE_ID"}
+        for name, (kind, options) in {**inputs["required"], **inputs["optional"]}.items():
+            assert options["tooltip"], name
+            assert isinstance(kind, list) or "default" in options, name
+            assert bool(options.get("advanced")) == (name in inputs["optional"]), name
 
 
 def test_only_supported_architectures_are_offered(pack: ModuleType) -> None:

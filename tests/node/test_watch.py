@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from comfy_node.service.compress import Request, run, watch
+from comfy_node.service import watch as watching
+from comfy_node.service.compress import Request, run
+from comfy_node.service.watch import Watch
 
 from . import fake_native
 from .fake_native import Job, Plan, Script
@@ -37,7 +39,7 @@ def test_stop_cancels_within_a_second_and_leaves_nothing(host: StubHost, script:
     press_stop(host, 0.4)
     started = time.monotonic()
     with pytest.raises(host.Stop):
-        run(Request("a.safetensors"), host, host, lambda node: False)
+        run(Request("a.safetensors"), host, Watch("Node", host), lambda node: False)
     assert time.monotonic() - started < 1.4
     assert script.jobs[0].cancelled.is_set()
     assert script.jobs[0].join(0)
@@ -57,7 +59,7 @@ def test_stop_that_only_the_bar_notices_cancels_too(
 
     monkeypatch.setattr(host, "show", stopped)
     with pytest.raises(host.Stop):
-        watch(job, host)
+        Watch("Node", host).result(job)
     assert job.cancelled.is_set() and job.join(0)
 
 
@@ -70,29 +72,27 @@ def test_stop_is_noticed_while_the_bar_stands_still(
     monkeypatch.setattr(host, "show", lambda value, total: None)
     press_stop(host, 0.2)
     with pytest.raises(host.Stop):
-        watch(job, host)
+        Watch("Node", host).result(job)
     assert job.cancelled.is_set() and job.join(0)
 
 
 def test_a_job_that_does_not_end_does_not_block_the_queue(
     host: StubHost, script: Script, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from comfy_node.service import compress
-
-    monkeypatch.setattr(compress, "_CANCEL_SECONDS", 0.2)
+    monkeypatch.setattr(watching, "_CANCEL_SECONDS", 0.2)
     monkeypatch.setattr(fake_native.Job, "cancel", lambda job: None)
     script.seconds = 2
     host.stopped = True
     started = time.monotonic()
     with pytest.raises(host.Stop):
-        watch(Job(Plan("a", str(tmp_path / "b"))), host)
+        Watch("Node", host).result(Job(Plan("a", str(tmp_path / "b"))))
     assert time.monotonic() - started < 1
 
 
 def test_progress_is_monotonic_and_ends_full(host: StubHost, script: Script) -> None:
     script.seconds = 1.5
     host.add("diffusion_models", "a.safetensors")
-    run(Request("a.safetensors"), host, host, lambda node: False)
+    run(Request("a.safetensors"), host, Watch("Node", host), lambda node: False)
     values = [value for _, value, _ in host.bar]
     assert values == sorted(values)
     assert host.bar[-1][1:] == (script.source_bytes, script.source_bytes)

@@ -28,8 +28,19 @@ def load(path: Path) -> dict[str, Any]:
     return workflow
 
 
-def test_there_are_two_and_one_folder() -> None:
-    assert [path.stem for path in FILES] == ["Compress a model", "Compress and load"]
+OURS = {
+    "Compress a folder": "DFloat11CompressFolder",
+    "Compress a model": "DFloat11Compress",
+    "Compress and load": "DFloat11Compress",
+    "Look before compressing": "DFloat11Inspect",
+    "Restore a model": "DFloat11Restore",
+    "Verify a file": "DFloat11Verify",
+}
+
+
+def test_there_is_one_for_each_task_and_one_folder(pack: ModuleType) -> None:
+    assert [path.stem for path in FILES] == list(OURS)
+    assert set(OURS.values()) == set(pack.NODE_CLASS_MAPPINGS)
     # ComfyUI knows these names too, and serves only one of several.
     others = ("example_workflows", "example", "examples", "workflow")
     assert not [name for name in others if (PACK / name).exists()]
@@ -38,7 +49,10 @@ def test_there_are_two_and_one_folder() -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 class TestTemplate:
     def test_our_node_is_as_defined(self, path: Path, pack: ModuleType) -> None:
-        (node,) = [node for node in load(path)["nodes"] if node["type"] == "DFloat11Compress"]
+        (node,) = [
+            node for node in load(path)["nodes"] if node["type"].startswith("DFloat11") and node["type"] not in OTHERS
+        ]
+        assert node["type"] == OURS[path.stem]
         defined = pack.NODE_CLASS_MAPPINGS[node["type"]]
         inputs = defined.INPUT_TYPES()
         widgets = {**inputs["required"], **inputs["optional"]}
@@ -46,7 +60,7 @@ class TestTemplate:
         for entry, value in zip(node["inputs"], node["widgets_values"], strict=True):
             kind, options = widgets[entry["name"]]
             assert entry["type"] == ("COMBO" if isinstance(kind, list) else kind)
-            if entry["name"] == "model":
+            if entry["name"] in ("model", "df11_model"):
                 assert value == "(pick a model)"
             else:
                 assert value == (kind[0] if isinstance(kind, list) else options["default"])
@@ -58,7 +72,7 @@ class TestTemplate:
 
     def test_nodes_of_others_are_as_known(self, path: Path) -> None:
         for node in load(path)["nodes"]:
-            if node["type"] != "DFloat11Compress":
+            if node["type"] not in OURS.values():
                 inputs, outputs = OTHERS[node["type"]]
                 assert {i["name"]: i["type"] for i in node["inputs"]} == inputs
                 assert [o["type"] for o in node["outputs"]] == outputs

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[2] / "architectures"
+_SIZES = re.compile(r"^shape = \[(.*\]\n|\n(    .*\n)*\]\n)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,17 @@ def _detection(folder: Path, data: dict) -> dict:
         return data["detect"]
     others = (tomllib.loads(path.read_text()) for path in folder.glob("*.toml"))
     return next(other["detect"] for other in others if other["id"] == data["variant_of"])
+
+
+def without_sizes(name: str, folder: Path) -> Architecture:
+    """A definition without its demands on sizes, also written to `folder`, for `df11`."""
+    path = next(path for path in FOLDER.glob("*.toml") if f'id = "{name}"\n' in path.read_text())
+    copy = folder / path.name
+    copy.write_text(_SIZES.sub("", path.read_text()))
+    architecture = load(copy)
+    assert architecture is not None
+    assert not architecture.sizes
+    return architecture
 
 
 def all_architectures() -> dict[str, Architecture]:

@@ -21,9 +21,12 @@ START_SECONDS = 300
 class ComfyServer:
     """A running server of one ComfyUI version with its own base directory (models, custom_nodes, user, output)."""
 
-    def __init__(self, version: str, base: Path, packs: Mapping[str, Path]) -> None:
-        """Start a server. `packs`: folder name in custom_nodes -> the pack's folder, which is linked there."""
-        environment = ROOT / ".envs" / f"comfy-{version}"
+    def __init__(self, version: str, base: Path, packs: Mapping[str, Path], environment: Path | None = None) -> None:
+        """Start a server. `packs`: folder name in custom_nodes -> the pack's folder, which is linked there.
+
+        `environment` is another Python environment than the version's own, with that version in it.
+        """
+        environment = environment or ROOT / ".envs" / f"comfy-{version}"
         assert (environment / ".ready").exists(), f"no {environment}: run python3.11 scripts/envs/setup.py"
         self.base = base
         self.log = base / "server.log"

@@ -2,15 +2,17 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, builder::PossibleValuesParser};
+use clap::{Parser, Subcommand, builder::PossibleValuesParser, error::ErrorKind};
 use df11_file::{
     Error, Options, Result,
     architectures::Choice,
     bench::Request,
-    check::{CheckOptions, Level},
+    check::{CheckOptions, GpuOptions, Level},
     options::{self, Cast, HeaderMode, IfExists, Io, kernel},
     restore::RestoreOptions,
 };
+
+use crate::kernel_file;
 
 /// Turns BF16 checkpoints into DFloat11 files: lossless, about 30 % smaller, decoded on the GPU by existing loaders.
 #[derive(Parser)]
@@ -31,12 +33,14 @@ pub enum Command {
     Compress(Compress),
     /// Check a DF11 file, whoever wrote it.
     Verify(Verify),
-    /// Make the original file again from a DF11 file, byte for byte.
+    /// Make the original file again from a DF11 file, byte for byte; or a usable BF16 checkpoint, where the file does not tell its original.
     Restore(Restore),
     /// Measure this machine and a disk for some seconds, and estimate how long compressing a model takes.
     Bench(Bench),
     /// List the known architectures, or check architecture files.
     Architectures(Architectures),
+    /// Show what a fault report needs: versions, processor, kernels, memory, where the architectures come from.
+    Env(Env),
 }
 
 #[derive(clap::Args)]
@@ -63,6 +67,9 @@ pub struct Recognition {
     /// Round unit weights of other float types to BF16 instead of refusing them.
     #[arg(long, default_value = Cast::NAMES[0], value_parser = PossibleValuesParser::new(Cast::NAMES))]
     pub cast: String,
+    /// Leave those units as they are that DF11 cannot hold, would make larger, or would have to round, where the loader takes them so.
+    #[arg(long)]
+    pub keep_uncompressed: bool,
 }
 
 #[derive(clap::Args)]
@@ -118,7 +125,8 @@ pub struct Verify {
     /// That checkpoint's architecture, where the file does not tell it and the tensor names could be another's.
     #[arg(long, default_value = "auto", value_name = "ID")]
     pub arch: String,
-    /// How much is looked at: sizes and tables; every byte, by the hashes that the file carries; some kernel chunks decoded; everything decoded.
+    /// How much is looked at: sizes and tables; every byte, by the hashes that the file carries; some kernel chunks decoded; everything decoded;
+    /// and once more on an NVIDIA GPU, by the kernel that loaders use.
     #[arg(long, default_value = Level::NAMES[3], value_parser = PossibleValuesParser::new(Level::NAMES))]
     pub level: String,
     /// Kernel chunks to decode with `--level sample`, besides the first and last of each unit and those around its members' borders.
@@ -127,6 +135,12 @@ pub struct Verify {
     /// The choice of these, as an earlier check printed it.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// The kernel's file for `--level kernel` [default: decode.ptx of the Python package dfloat11, where one is installed]
+    #[arg(long, value_name = "FILE")]
+    pub kernel_ptx: Option<PathBuf>,
+    /// The NVIDIA driver's library; for tests.
+    #[arg(long, hide = true, value_name = "FILE")]
+    pub cuda_driver: Option<PathBuf>,
     #[command(flatten)]
     pub definitions: Definitions,
     /// Threads [default: all cores]
@@ -161,10 +175,18 @@ pub struct Bench {
 pub struct Restore {
     /// The DF11 file.
     pub file: PathBuf,
-    /// The file to write [default: the original's name, beside the DF11 file]
+    /// The file to write [default: the original's name, or NAME-restored.safetensors, beside the DF11 file]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// What to do where the file exists. `skip` skips what already is the original and refuses anything else.
+    /// Make a BF16 checkpoint that ComfyUI can use, of what the file holds, also where the file tells its original.
+    #[arg(long)]
+    pub usable: bool,
+    /// The model's architecture, where the file does not tell its original and the tensor names do not show it.
+    #[arg(long, default_value = "auto", value_name = "ID")]
+    pub arch: String,
+    #[command(flatten)]
+    pub definitions: Definitions,
+    /// What to do where the file exists. `skip` skips what already is the file that would be written and refuses anything else.
     #[arg(long, default_value = IfExists::NAMES[0], value_parser = PossibleValuesParser::new(IfExists::NAMES))]
     pub if_exists: String,
     /// Threads [default: all cores]
@@ -173,6 +195,9 @@ pub struct Restore {
     /// The implementation of the hot loops; for tests and fault reports.
     #[arg(long, env = "DF11_KERNEL", hide = true)]
     pub kernel: Option<String>,
+    /// Show what would be written, and write nothing.
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(clap::Args)]
@@ -184,6 +209,15 @@ pub struct Architectures {
     pub definitions: Definitions,
 }
 
+#[derive(clap::Args)]
+pub struct Env {
+    #[command(flatten)]
+    pub definitions: Definitions,
+    /// The implementation of the hot loops; for tests and fault reports.
+    #[arg(long, env = "DF11_KERNEL", hide = true)]
+    pub kernel: Option<String>,
+}
+
 impl Recognition {
     /// The options that decide what a file is.
     pub fn options(&self) -> Result<Options> {
@@ -191,6 +225,7 @@ impl Recognition {
             architecture: Choice::from(self.arch.as_str()),
             header: self.header.parse()?,
             cast: self.cast.parse()?,
+            keep_uncompressed: self.keep_uncompressed,
             definitions: self.definitions.folders.clone(),
             ..Options::default()
         })
@@ -216,8 +251,14 @@ impl Compress {
 impl Verify {
     /// All options.
     pub fn options(&self) -> Result<CheckOptions> {
+        let level = self.level.parse()?;
+        let wanted = || {
+            (level == Level::Kernel)
+                .then(kernel_file::installed)
+                .flatten()
+        };
         Ok(CheckOptions {
-            level: self.level.parse()?,
+            level,
             against: self.against.clone(),
             architecture: Choice::from(self.arch.as_str()),
             definitions: self.definitions.folders.clone(),
@@ -225,6 +266,11 @@ impl Verify {
             seed: self.seed,
             threads: self.threads,
             kernel: kernel(self.kernel.as_deref())?,
+            gpu: GpuOptions {
+                kernel_file: self.kernel_ptx.clone().or_else(wanted),
+                driver: self.cuda_driver.clone(),
+            },
+            ..CheckOptions::default()
         })
     }
 }
@@ -250,8 +296,12 @@ impl Restore {
     pub fn options(&self) -> Result<RestoreOptions> {
         Ok(RestoreOptions {
             if_exists: self.if_exists.parse()?,
+            usable: self.usable,
+            architecture: Choice::from(self.arch.as_str()),
+            definitions: self.definitions.folders.clone(),
             threads: self.threads,
             kernel: kernel(self.kernel.as_deref())?,
+            ..RestoreOptions::default()
         })
     }
 }
@@ -289,6 +339,17 @@ fn megabytes(text: &str) -> std::result::Result<u64, String> {
         Ok(rate) if rate > 0.0 && rate.is_finite() => Ok((rate * 1e6).max(1.0) as u64),
         _ => Err("write a number of MB/s above 0".to_owned()),
     }
+}
+
+/// A command line that cannot be read, as an error of the library.
+pub fn wrong(error: &clap::Error) -> Error {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return usage("no command was given").hint("`df11 --help` lists them.");
+    }
+    let text = error.to_string();
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let message = lines.next().unwrap_or_default();
+    usage(message.trim_start_matches("error: ")).hint(lines.collect::<Vec<_>>().join(" "))
 }
 
 /// Turns a usage fault into an error of the library, for one place that reports both.

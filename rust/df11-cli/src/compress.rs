@@ -26,8 +26,8 @@ pub fn compress(command: &Compress, as_json: bool) -> Result<()> {
     let report = watch::watch(&job, as_json, |now| {
         let unit = now.unit.and_then(|unit| units.get(unit as usize));
         let name = unit.map_or("", |unit| unit.name.as_str());
-        let (phase, done) = (now.phase.as_str(), now.units_done);
-        format!("{phase} unit {done}/{} {name}", units.len())
+        let phase = now.phase.as_str();
+        format!("{phase} unit {}/{} {name}", now.units_done, now.units)
     })?;
     if as_json {
         output::json(&report);

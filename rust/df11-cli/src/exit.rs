@@ -4,6 +4,8 @@ use df11_file::{Class, Error};
 
 /// Done, or already done.
 pub const DONE: u8 = 0;
+/// Reading or writing failed.
+pub const FAILED: u8 = 1;
 /// The command line is wrong.
 pub const USAGE: u8 = 2;
 
@@ -16,6 +18,6 @@ pub fn code(error: &Error) -> u8 {
         Class::Space => 5,
         Class::TargetExists => 6,
         Class::Cancelled => 130,
-        Class::Io | Class::Internal => 1,
+        Class::Io | Class::Internal => FAILED,
     }
 }

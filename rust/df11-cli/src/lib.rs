@@ -3,12 +3,15 @@
 mod args;
 mod bench;
 mod compress;
+mod env;
 mod exit;
+mod kernel_file;
 mod listing;
 mod output;
 mod progress;
 mod restore;
 mod signals;
+mod system;
 mod verify;
 mod watch;
 
@@ -18,20 +21,30 @@ use clap::Parser;
 
 use args::{Args, Command};
 
-/// Runs the command line and gives its exit code.
-pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
-    let args = match Args::try_parse_from(args) {
-        Ok(args) => args,
-        Err(error) => {
-            // Help and version are no errors; clap knows where each goes.
-            let _ = error.print();
-            return if error.use_stderr() {
-                exit::USAGE
+/// Runs the command line and gives its exit code. `host` is what the program that runs it has to tell about itself, by name; `df11 env` shows it.
+pub fn run(args: impl IntoIterator<Item = OsString>, host: &[(String, String)]) -> u8 {
+    system::survive_size_limit();
+    let args: Vec<_> = args.into_iter().collect();
+    let code = match Args::try_parse_from(&args) {
+        Ok(args) => perform(args, host),
+        Err(error) if error.use_stderr() => {
+            if args.iter().any(|arg| arg == "--json") {
+                output::error(&args::wrong(&error), true);
             } else {
-                exit::DONE
-            };
+                let _ = error.print();
+            }
+            exit::USAGE
+        }
+        // Help and version are no errors.
+        Err(error) => {
+            output::text(&error.to_string());
+            exit::DONE
         }
     };
+    output::finish(code)
+}
+
+fn perform(args: Args, host: &[(String, String)]) -> u8 {
     let json = args.json;
     let outcome = match args.command {
         Command::Inspect(command) => listing::inspect(&command, json),
@@ -40,6 +53,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> u8 {
         Command::Restore(command) => restore::restore(&command, json),
         Command::Bench(command) => bench::bench(&command, json),
         Command::Architectures(command) => listing::architectures(&command, json),
+        Command::Env(command) => env::env(&command, host, json),
     };
     match outcome {
         Ok(()) => exit::DONE,

@@ -1,17 +1,54 @@
 //! `df11 inspect` and `df11 architectures`.
 
-use df11_file::{PlanReport, Result, architectures::Library, plan};
+use df11_file::{Code, Contents, PlanReport, Result, architectures::Library, contents, plan};
 
 use crate::{
     args::{Architectures, Inspect},
     output::{self, bytes},
 };
 
-/// Shows the plan for a file.
+/// Shows the plan for a file; of a DF11 file what it holds.
 pub fn inspect(command: &Inspect, as_json: bool) -> Result<()> {
-    let plan = plan(&command.source, None, command.recognition.options()?)?;
-    show(&PlanReport::new(&plan), as_json);
+    let refused = match plan(&command.source, None, command.recognition.options()?) {
+        Ok(plan) => {
+            show(&PlanReport::new(&plan), as_json);
+            return Ok(());
+        }
+        Err(error) => error,
+    };
+    if refused.code != Code::AlreadyDf11 {
+        return Err(refused);
+    }
+    let found = contents(&command.source)?;
+    if as_json {
+        output::json(&found);
+    } else {
+        show_contents(&found);
+    }
     Ok(())
+}
+
+/// Shows what a DF11 file holds.
+fn show_contents(found: &Contents) {
+    output::line(&format!("{}: {}, DFloat11", found.file, bytes(found.bytes)));
+    let Some(df11) = &found.df11 else { return };
+    output::line(&format!(
+        "  units         {} with {} weights, {:.2} bits each",
+        df11.units.len(),
+        df11.weights,
+        df11.bits_per_weight
+    ));
+    output::line(&format!("  plain         {}", bytes(df11.plain_bytes)));
+    let unknown = || "unknown".to_owned();
+    output::line(&format!(
+        "  made from     {}, by {}",
+        df11.source_name.clone().unwrap_or_else(unknown),
+        df11.tool.clone().unwrap_or_else(unknown)
+    ));
+    output::line(&match &df11.not_exact {
+        None => "  restorable    byte for byte".to_owned(),
+        Some(reason) => format!("  restorable    not byte for byte: {reason}"),
+    });
 }
 
 /// Shows a plan.

@@ -1,24 +1,56 @@
 //! Writing results and errors. A closed pipe ends output, not the program.
 
-use std::io::Write;
+use std::{
+    io::{self, ErrorKind, Write},
+    sync::Mutex,
+};
 
-use df11_file::{Error, architectures::Loader, error::printable};
+use df11_file::{Code, Error, architectures::Loader, error::printable};
 use serde_json::{Value, json};
 
+use crate::exit;
+
+/// Why results could not be written, where they could not.
+static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
+
+/// Text on standard output, as it is.
+pub fn text(text: &str) {
+    remember(io::stdout().write_all(text.as_bytes()));
+}
+
+fn remember(written: io::Result<()>) {
+    let is_loss = |error: &io::Error| error.kind() != ErrorKind::BrokenPipe;
+    if let (Some(error), Ok(mut lost)) = (written.err().filter(is_loss), LOST.lock()) {
+        lost.get_or_insert(error);
+    }
+}
+
+/// The exit code of a run that is over: `code`, or that of results that could not be written.
+pub fn finish(code: u8) -> u8 {
+    remember(io::stdout().flush());
+    let lost = LOST.lock().ok().and_then(|mut lost| lost.take());
+    let Some(lost) = lost.filter(|_| code == exit::DONE) else {
+        return code;
+    };
+    let message = format!("the result cannot be written to standard output: {lost}");
+    error(&Error::new(Code::Write, message), false);
+    exit::FAILED
+}
+
 /// A line of data on standard output. Names in it come from files, so control characters are escaped.
-pub fn line(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{}", printable(text));
+pub fn line(line: &str) {
+    text(&format!("{}\n", printable(line)));
 }
 
 /// A line of information on standard error.
 pub fn message(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{text}");
 }
 
 /// A JSON object on standard output.
 pub fn json(value: &impl serde::Serialize) {
-    let text = serde_json::to_string_pretty(value).unwrap_or_default();
-    let _ = writeln!(std::io::stdout(), "{text}");
+    let json = serde_json::to_string_pretty(value).unwrap_or_default();
+    text(&format!("{json}\n"));
 }
 
 /// An error: a sentence on standard error, and with `--json` an object on standard output.

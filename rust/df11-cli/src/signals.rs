@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use df11_file::Result;
 
-use crate::args::usage;
+use crate::{args::usage, output};
 
 /// How often the user asked to stop.
 static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
@@ -13,6 +13,8 @@ static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
 pub fn watch() -> Result<()> {
     let handler = || {
         if INTERRUPTS.fetch_add(1, Relaxed) > 0 {
+            let left = "an unfinished file, NAME.partial, may be left; the next run replaces it";
+            output::message(&format!("df11: ended at once; {left}"));
             std::process::exit(130);
         }
     };

@@ -15,7 +15,9 @@ use crate::{
 pub fn verify(command: &Verify, as_json: bool) -> Result<()> {
     signals::watch()?;
     let task = check::start(&command.file, command.options()?)?;
-    let report = watch::watch(&task, as_json, |now| format!("unit {}", now.units_done))?;
+    let report = watch::watch(&task, as_json, |now| {
+        format!("unit {}/{}", now.units_done, now.units)
+    })?;
     if as_json {
         output::json(&report);
     } else {
@@ -34,6 +36,9 @@ fn show(report: &CheckReport) {
         report.chunks,
         report.seconds,
     ));
+    if let (Some(gpu), Some(kernel)) = (&report.gpu, &report.kernel_file) {
+        output::line(&format!("  decoded on {gpu}, with {kernel}"));
+    }
     for checked in &report.checked {
         output::line(&format!("  checked: {checked}"));
     }

@@ -2,6 +2,7 @@
 
 use crate::{
     error::{Code, Error, Result},
+    header::MAX_HEADER_BYTES,
     options::Options,
     system,
 };
@@ -14,6 +15,10 @@ pub const MIN_BUDGET: u64 = 64 << 20;
 const MAX_DEFAULT_BUDGET: u64 = 1 << 30;
 /// Program, libraries, stacks, headers, the allocator's slack.
 const FIXED_BYTES: u64 = 20 << 20;
+/// Memory that reading a header takes for each of its bytes: at most, where it lists nothing but the shortest tensors.
+const BYTES_PER_HEADER_BYTE: u64 = 10;
+/// Of what a plan takes, as much as [`FIXED_BYTES`] covers: that of every published model.
+const FIXED_PLAN_BYTES: u64 = 8 << 20;
 /// One worker: an encoded piece in work, one waiting for its turn, one run of kernel chunks read back. Codes of 32 bits are the worst case.
 const BYTES_PER_THREAD: u64 = 4 << 20;
 /// Spans at a time: several, so that a large unit stays in memory as a whole and the next is read as it goes.
@@ -38,14 +43,26 @@ impl Budget {
         weights <= self.span_weights * SPANS as u64
     }
 
-    /// The budget for units of at most `largest_unit` weights.
+    /// Longest header that is read, in bytes: it may take half of the budget.
+    pub fn longest_header(options: &Options) -> u64 {
+        let bytes = wanted_bytes(options).max(MIN_BUDGET);
+        (bytes / 2 / BYTES_PER_HEADER_BYTE).min(MAX_HEADER_BYTES)
+    }
+
+    /// The budget for units of at most `largest_unit` weights, and a short header.
     ///
     /// # Errors
     /// `E_OPTION` for a budget below 64 MiB or no threads.
     pub fn new(options: &Options, largest_unit: u64) -> Result<Self> {
-        let bytes = options.max_memory.unwrap_or_else(|| {
-            (system::available_memory() / 4).clamp(MIN_BUDGET, MAX_DEFAULT_BUDGET)
-        });
+        Self::for_plan(options, largest_unit, 0)
+    }
+
+    /// The budget beside a plan that takes `plan_bytes`.
+    ///
+    /// # Errors
+    /// `E_OPTION` for a budget below 64 MiB or no threads; `E_NO_MEMORY` where the plan or the largest unit needs more.
+    pub fn for_plan(options: &Options, largest_unit: u64, plan_bytes: u64) -> Result<Self> {
+        let bytes = wanted_bytes(options);
         if bytes < MIN_BUDGET {
             let message = format!("a memory budget of {bytes} bytes is too small");
             return Err(Error::new(Code::Option, message).hint("Allow at least 64 MiB."));
@@ -56,24 +73,30 @@ impl Budget {
                 Error::new(Code::Option, "no threads were allowed").hint("Allow at least one.")
             );
         }
-        let room = bytes - FIXED_BYTES;
+        let plan_bytes = plan_bytes.saturating_sub(FIXED_PLAN_BYTES);
+        let room = (bytes - FIXED_BYTES).saturating_sub(plan_bytes);
         let threads = (wanted as u64).min((room / 2 / BYTES_PER_THREAD).max(1));
         let counts = largest_unit.div_ceil(PIECE_WEIGHTS) * BYTES_PER_PIECE;
-        let spans = (room - threads * BYTES_PER_THREAD)
-            .checked_sub(counts)
-            .ok_or_else(|| {
-                Error::new(
-                    Code::NoMemory,
-                    "the largest unit needs a larger memory budget",
-                )
-                .hint("Raise it.")
-            })?;
         let piece = PIECE_WEIGHTS * 2 + BYTES_PER_PIECE;
-        let span_weights = (spans / SPANS as u64 / piece).max(1) * PIECE_WEIGHTS;
+        let spans = room
+            .checked_sub(threads * BYTES_PER_THREAD + counts)
+            .filter(|spans| *spans >= SPANS as u64 * piece);
+        let spans = spans.ok_or_else(|| {
+            let message = "the list of tensors and the largest unit need a larger memory budget";
+            Error::new(Code::NoMemory, message).hint("Raise it.")
+        })?;
+        let span_weights = spans / SPANS as u64 / piece * PIECE_WEIGHTS;
         Ok(Self {
             bytes,
             threads: threads as usize,
             span_weights,
         })
     }
+}
+
+/// What the user allows, or a share of what there is.
+fn wanted_bytes(options: &Options) -> u64 {
+    options
+        .max_memory
+        .unwrap_or_else(|| (system::available_memory() / 4).clamp(MIN_BUDGET, MAX_DEFAULT_BUDGET))
 }

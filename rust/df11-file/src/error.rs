@@ -41,7 +41,7 @@ pub enum Class {
     TargetExists,
     /// Stopped on request.
     Cancelled,
-    /// Reading or writing failed.
+    /// Reading or writing failed, or the GPU.
     Io,
     /// A fault of this program.
     Internal,
@@ -88,6 +88,8 @@ codes! {
     Dtype = "E_DTYPE", Refused;
     /// A unit holds an exponent that DF11 has no room for.
     Exponent = "E_EXPONENT", Refused;
+    /// As DF11 the file would not be smaller.
+    NoGain = "E_NO_GAIN", Refused;
     /// A unit has no weights, or more than the decode kernel can index.
     UnitSize = "E_UNIT_SIZE", Refused;
     /// The source changed while it was read.
@@ -110,6 +112,12 @@ codes! {
     PartialForeign = "E_PARTIAL_FOREIGN", TargetExists;
     /// What was written does not decode to the source.
     Verify = "E_VERIFY", Mismatch;
+    /// There is no NVIDIA driver or GPU to decode on.
+    NoGpu = "E_NO_GPU", Usage;
+    /// The official decode kernel is not here, or the file is another.
+    NoKernel = "E_NO_KERNEL", Usage;
+    /// A function of the NVIDIA driver failed.
+    Gpu = "E_GPU", Io;
     /// Stopped on request.
     Cancelled = "E_CANCELLED", Cancelled;
     /// A fault of this program.
@@ -172,6 +180,14 @@ impl Error {
         self
     }
 
+    /// Names the file for this fault and those that were found with it.
+    #[must_use]
+    pub fn all_at_path(mut self, path: &Path) -> Self {
+        let also = self.also.into_iter();
+        self.also = also.map(|other| other.at_path(path)).collect();
+        self.at_path(path)
+    }
+
     /// Names the unit.
     #[must_use]
     pub fn in_unit(mut self, unit: &str) -> Self {
@@ -202,18 +218,26 @@ impl Error {
 
     /// A failed write to `path`; a full disk gets its own code.
     pub fn write(path: &Path, source: &io::Error) -> Self {
-        let full = matches!(
-            source.kind(),
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
-        );
-        let error = if full {
-            Self::new(Code::NoSpace, format!("there is no room left: {source}"))
-                .hint("Free some space or choose another folder; nothing was left behind.")
-        } else {
-            Self::new(Code::Write, format!("cannot be written: {source}"))
-                .hint("Check that the folder exists and may be written to.")
+        let (code, what, hint) = match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (
+                Code::NoSpace,
+                "there is no room left",
+                "Free some space or choose another folder; nothing was left behind.",
+            ),
+            io::ErrorKind::FileTooLarge => (
+                Code::NoSpace,
+                "the file would be larger than is allowed here",
+                "Raise the limit on file sizes (ulimit -f), or choose a disk that holds larger files; nothing was left behind.",
+            ),
+            _ => (
+                Code::Write,
+                "cannot be written",
+                "Check that the folder exists and may be written to.",
+            ),
         };
-        error.at_path(path)
+        Self::new(code, format!("{what}: {source}"))
+            .hint(hint)
+            .at_path(path)
     }
 
     /// Adds this one to what was found so far. A file may hold a fault for each of its tensors: beyond some, only that there are more is told.

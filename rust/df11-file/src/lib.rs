@@ -10,11 +10,14 @@
 pub mod architectures;
 pub mod bench;
 pub mod budget;
+mod changes;
 pub mod check;
+mod contents;
 mod convert;
 pub mod error;
 pub mod header;
 mod job;
+pub mod machine;
 pub mod options;
 mod ordered;
 mod output;
@@ -28,11 +31,12 @@ mod stored;
 mod system;
 mod task;
 
+pub use contents::{Contents, Df11Contents, DtypeShare, StoredUnitSummary, contents};
 pub use error::{Class, Code, Error, Result};
 pub use job::Job;
 pub use options::Options;
 pub use plan::{Plan, PlanReport, plan};
 pub use progress::{Phase, Snapshot};
-pub use report::{Report, Status, UnitReport};
+pub use report::{CastReport, LeftUnit, Report, Status, UnitReport};
 pub use source::Source;
 pub use task::Task;

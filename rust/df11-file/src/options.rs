@@ -115,6 +115,8 @@ pub struct Options {
     pub if_exists: IfExists,
     /// Other dtypes.
     pub cast: Cast,
+    /// Units that DF11 cannot hold or would make larger are left as they are, where the loader takes them so.
+    pub keep_uncompressed: bool,
     /// Folders of architecture files; later ones win.
     pub definitions: Vec<PathBuf>,
     /// Most resident memory in bytes; none: chosen from what is available.
@@ -129,6 +131,23 @@ pub struct Options {
     pub low_priority: bool,
     /// The implementation of the hot loops.
     pub kernel: Kernel,
+}
+
+impl Verify {
+    /// Stages that every byte goes through: read, encode or write, and verify.
+    pub(crate) fn stages(self) -> u64 {
+        match self {
+            Self::Full => 3,
+            Self::Off => 2,
+        }
+    }
+}
+
+impl Options {
+    /// Whether every unit is counted before the first is written: then all but the smallest are read twice.
+    pub(crate) fn surveys_first(&self) -> bool {
+        self.header == HeaderMode::Official || self.keep_uncompressed
+    }
 }
 
 /// The kernel of this name; without one the fastest that is sound here.

@@ -42,7 +42,7 @@ pub fn in_order<M: Send>(
                     }
                 }
             };
-            spawn_scoped(scope, "df11-ordered", false, run)?;
+            spawn_scoped(scope, "df11-ordered", run)?;
         }
         drop((tasks, tell));
         let (mut sent, mut taken) = (0, 0);

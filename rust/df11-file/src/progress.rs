@@ -61,6 +61,8 @@ pub struct Snapshot {
     pub bytes_out: u64,
     /// Units finished.
     pub units_done: u64,
+    /// Units to finish; 0 until known.
+    pub units: u64,
     /// Index of the unit in work, where there is one.
     pub unit: Option<u64>,
     /// Time since the start.
@@ -79,6 +81,7 @@ pub struct Progress {
     stages: AtomicU64,
     bytes_out: AtomicU64,
     units_done: AtomicU64,
+    units: AtomicU64,
     /// Index of the unit in work plus one; 0 for none.
     unit: AtomicU64,
     started: Instant,
@@ -94,6 +97,7 @@ impl Default for Progress {
             stages: AtomicU64::new(1),
             bytes_out: AtomicU64::new(0),
             units_done: AtomicU64::new(0),
+            units: AtomicU64::new(0),
             unit: AtomicU64::new(0),
             started: Instant::now(),
         }
@@ -126,6 +130,7 @@ impl Progress {
             bytes_total: self.bytes_total.load(Relaxed),
             bytes_out: self.bytes_out.load(Relaxed),
             units_done: self.units_done.load(Relaxed),
+            units: self.units.load(Relaxed),
             unit: self.unit.load(Relaxed).checked_sub(1),
             elapsed: self.started.elapsed(),
         }
@@ -139,6 +144,11 @@ impl Progress {
     pub(crate) fn set_total(&self, bytes: u64, stages: u64) {
         self.stages.store(stages, Relaxed);
         self.bytes_total.store(bytes, Relaxed);
+    }
+
+    /// Sets the units to finish.
+    pub(crate) fn set_units(&self, units: usize) {
+        self.units.store(units as u64, Relaxed);
     }
 
     /// Counts bytes that have gone through one stage.

@@ -1,13 +1,14 @@
 //! What a compression did, for people and programs (schema `df11.report/1`).
 
-use std::{path::Path, time::Instant};
+use std::{collections::BTreeMap, path::Path, time::Instant};
 
-use df11_codec::{CodeKind, Kernel, UnitCode};
+use df11_codec::{CodeKind, Kernel, UnitCode, UnitLayout};
 use serde::Serialize;
 
 use crate::{
     architectures::Loader,
     budget::Budget,
+    changes::Changes,
     options::Io,
     plan::{Plan, UnitPlan},
 };
@@ -62,6 +63,10 @@ pub struct Report {
     pub io: &'static str,
     /// The units, in the order they were written.
     pub units: Vec<UnitReport>,
+    /// Units that were left as they are, because DF11 cannot hold them or would make them larger.
+    pub left: Vec<LeftUnit>,
+    /// What rounding to BF16 did; none where nothing was rounded.
+    pub cast: Option<CastReport>,
     /// What the user should know.
     pub notes: Vec<String>,
     /// The implementation of the hot loops.
@@ -70,6 +75,49 @@ pub struct Report {
     pub threads: usize,
     /// Memory budget in bytes.
     pub memory_budget: u64,
+}
+
+/// A unit that was left as it is.
+#[derive(Clone, Debug, Serialize)]
+pub struct LeftUnit {
+    /// Its name.
+    pub name: String,
+    /// Its weights.
+    pub weights: u64,
+    /// Its bytes in the result.
+    pub bytes: u64,
+    /// Why.
+    pub reason: String,
+}
+
+impl LeftUnit {
+    pub(crate) fn new(unit: &UnitPlan, bytes: u64, reason: String) -> Self {
+        Self {
+            name: unit.name.clone(),
+            weights: unit.weights,
+            bytes,
+            reason,
+        }
+    }
+}
+
+/// What rounding did to the weights that were not BF16.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CastReport {
+    /// Tensors that were rounded.
+    pub tensors: u64,
+    /// Of these, the ones of which a value changed.
+    pub changed_tensors: u64,
+    /// Values that were rounded.
+    pub values: u64,
+    /// Of these, the ones that changed. A NaN that stays one has not.
+    pub changed_values: u64,
+    /// Of the changed values, finite ones that became infinite.
+    pub to_infinity: u64,
+    /// Of the changed values, those that became 0.
+    pub to_zero: u64,
+    /// The largest change of all other values, as a share of the value.
+    pub largest_relative_change: f64,
 }
 
 /// One unit of a report.
@@ -119,6 +167,8 @@ impl Report {
             device_bytes_read: None,
             io: plan.options.io.as_str(),
             units: Vec::new(),
+            left: Vec::new(),
+            cast: None,
             notes: plan
                 .notes
                 .iter()
@@ -131,15 +181,25 @@ impl Report {
         }
     }
 
+    /// Adds the units that are left as they are.
+    pub(crate) fn take_left(&mut self, left: Vec<LeftUnit>) {
+        let note =
+            |unit: &LeftUnit| format!("unit {} was left uncompressed: {}", unit.name, unit.reason);
+        self.notes.extend(left.iter().map(note));
+        self.left = left;
+    }
+
     /// Adds what is known once everything was read.
-    pub(crate) fn take_totals(&mut self, bytes_read: u64, changed_values: u64, io: Io) {
+    pub(crate) fn take_totals(
+        &mut self,
+        bytes_read: u64,
+        changes: &BTreeMap<usize, Changes>,
+        io: Io,
+    ) {
         self.bytes_read = bytes_read;
         self.io = io.as_str();
-        if changed_values > 0 {
-            self.notes.push(format!(
-                "{changed_values} values changed when they were rounded to BF16"
-            ));
-        }
+        self.cast = CastReport::of(changes);
+        self.notes.extend(self.cast.map(|cast| cast.sentence()));
         let special = self.units.iter().flat_map(|unit| {
             unit.notes
                 .iter()
@@ -157,17 +217,61 @@ impl Report {
     }
 }
 
+impl CastReport {
+    /// Of what rounding did tensor by tensor.
+    fn of(changes: &BTreeMap<usize, Changes>) -> Option<Self> {
+        let mut all = Changes::default();
+        changes.values().for_each(|tensor| all.add(tensor));
+        let changed = changes.values().filter(|tensor| tensor.changed > 0);
+        (all.values > 0).then(|| Self {
+            tensors: changes.len() as u64,
+            changed_tensors: changed.count() as u64,
+            values: all.values,
+            changed_values: all.changed,
+            to_infinity: all.to_infinity,
+            to_zero: all.to_zero,
+            largest_relative_change: all.largest,
+        })
+    }
+
+    fn sentence(self) -> String {
+        let Self {
+            tensors, values, ..
+        } = self;
+        if self.changed_values == 0 {
+            return format!(
+                "rounding {tensors} tensors to BF16 changed none of their {values} values"
+            );
+        }
+        let counted = |count: u64, what: &str| match count {
+            0 => String::new(),
+            count => format!("; {count} became {what}"),
+        };
+        format!(
+            "rounding {tensors} tensors to BF16 changed {} of their {values} values, in {} tensors, by at most {}{}{}",
+            self.changed_values,
+            self.changed_tensors,
+            percent(self.largest_relative_change),
+            counted(self.to_infinity, "infinite"),
+            counted(self.to_zero, "0"),
+        )
+    }
+}
+
+/// A share with two digits, however small.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent >= 0.01 {
+        format!("{percent:.2} %")
+    } else {
+        format!("{percent:.1e} %")
+    }
+}
+
 impl UnitReport {
     /// The report of an encoded unit whose weights were read `reads` times.
     pub(crate) fn new(unit: &UnitPlan, code: &UnitCode, reads: u32) -> Self {
-        let layout = code.layout();
-        let split_bytes = (unit.members.len() as u64 - 1) * 8;
-        let df11_bytes = layout.encoded_exponent_bytes
-            + layout.gaps_bytes
-            + layout.lut_rows * 256
-            + layout.position_entries * 4
-            + layout.weights
-            + split_bytes;
+        let df11_bytes = df11_bytes(unit, code.layout());
         let name = match code.kind() {
             CodeKind::Official => "official",
             CodeKind::Flattened { .. } => "flattened",
@@ -186,8 +290,22 @@ impl UnitReport {
     }
 }
 
+/// Bytes of the six tensors of a unit with this layout.
+pub(crate) fn df11_bytes(unit: &UnitPlan, layout: &UnitLayout) -> u64 {
+    let split_bytes = (unit.members.len() as u64 - 1) * 8;
+    layout.encoded_exponent_bytes
+        + layout.gaps_bytes
+        + layout.lut_rows * 256
+        + layout.position_entries * 4
+        + layout.weights
+        + split_bytes
+}
+
 fn notes(code: &UnitCode, df11_bytes: u64, bf16_bytes: u64) -> Vec<String> {
     let repaired = code.repaired_table();
+    let larger = format!(
+        "it is larger than its BF16 weights: {df11_bytes} bytes instead of {bf16_bytes}; it could be left as it is ('keep uncompressed')"
+    );
     let cases = [
         (
             matches!(code.kind(), CodeKind::Flattened { .. }),
@@ -209,10 +327,7 @@ fn notes(code: &UnitCode, df11_bytes: u64, bf16_bytes: u64) -> Vec<String> {
             code.official_crashes() && code.kind() == CodeKind::Official,
             "the official tool cannot encode it (it crashes); the code follows its rules",
         ),
-        (
-            df11_bytes > bf16_bytes,
-            "it is larger than its BF16 weights",
-        ),
+        (df11_bytes > bf16_bytes, &larger),
     ];
     cases
         .iter()

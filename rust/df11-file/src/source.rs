@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::{
     error::{Code, Error, Result},
-    header::{self, Header, MAX_HEADER_BYTES},
+    header::{self, Header, MAX_HEADER_BYTES, TRUNCATED_HINT},
     output::MARKER,
     system,
 };
@@ -43,10 +43,18 @@ impl Source {
     /// # Errors
     /// What the file is instead of a sound safetensors file, or why it cannot be read.
     pub fn open(path: &Path) -> Result<Self> {
-        Self::open_file(path).map_err(|error| error.at_path(path))
+        Self::open_within(path, MAX_HEADER_BYTES)
     }
 
-    fn open_file(path: &Path) -> Result<Self> {
+    /// The same for a job whose memory holds a header of at most so many bytes.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`]; `E_NO_MEMORY` where the header is longer.
+    pub fn open_within(path: &Path, longest_header: u64) -> Result<Self> {
+        Self::open_file(path, longest_header).map_err(|error| error.at_path(path))
+    }
+
+    fn open_file(path: &Path, longest_header: u64) -> Result<Self> {
         let failed = |error| Error::read(path, &error);
         // Asked before it is opened: opening a pipe would wait for a writer.
         let kind = fs::metadata(path).map_err(failed)?.file_type();
@@ -67,6 +75,12 @@ impl Source {
             .read_to_end(&mut head)
             .map_err(failed)?;
         let length = check_start(&head, bytes)?;
+        if length > longest_header {
+            let message = format!(
+                "its header of {length} bytes is too long for the memory budget, which holds one of {longest_header}"
+            );
+            return Err(Error::new(Code::NoMemory, message).hint("Raise the budget."));
+        }
         let mut header_json = vec![0; length as usize];
         system::read_exact_at(&file, &mut header_json, 8).map_err(failed)?;
         let header = header::parse(&header_json, bytes.saturating_sub(8 + length))?;
@@ -217,7 +231,7 @@ fn check_start(start: &[u8], file_bytes: u64) -> Result<u64> {
     if available < length {
         let message =
             format!("the file is truncated: it has {available} of {length} bytes of its header");
-        return Err(Error::new(Code::Truncated, message).hint("Download or copy it again."));
+        return Err(Error::new(Code::Truncated, message).hint(TRUNCATED_HINT));
     }
     Ok(length)
 }

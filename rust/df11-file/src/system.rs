@@ -108,6 +108,34 @@ pub fn threads(wanted: Option<usize>) -> usize {
     wanted.unwrap_or_else(cores).clamp(1, MOST)
 }
 
+/// The operating system and its kernel, as they name themselves.
+pub fn name() -> String {
+    let parts = [
+        sysinfo::System::long_os_version(),
+        Some(sysinfo::System::kernel_long_version()),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    parts.join(", ")
+}
+
+/// The processor's name; its architecture where it tells none.
+pub fn processor() -> String {
+    let mut system = sysinfo::System::new();
+    system.refresh_cpu_list(sysinfo::CpuRefreshKind::nothing());
+    let brand = system.cpus().first().map_or("", |cpu| cpu.brand()).trim();
+    if brand.is_empty() {
+        return sysinfo::System::cpu_arch();
+    }
+    brand.to_owned()
+}
+
+/// Bytes of memory that the machine has.
+pub fn total_memory() -> u64 {
+    let mut system = sysinfo::System::new();
+    system.refresh_memory();
+    system.total_memory()
+}
+
 /// Bytes of memory that can be taken without harm: what the system calls available, or less where a cgroup says so.
 pub fn available_memory() -> u64 {
     let mut system = sysinfo::System::new();

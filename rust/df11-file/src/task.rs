@@ -1,6 +1,7 @@
 //! Long work in a thread of its own: watched, stopped, waited for.
 
 use std::{
+    cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::{self, Scope, ScopedJoinHandle},
@@ -15,6 +16,18 @@ use crate::{
 
 /// Stack of a job's other threads: several times what they use, and half of what they would get, which counts where memory is limited.
 const STACK_BYTES: usize = 1 << 20;
+
+thread_local! {
+    /// Whether this thread gave way to others. The threads that it starts do so too: not every system hands a priority down.
+    static LOW_PRIORITY: Cell<bool> = const { Cell::new(false) };
+}
+
+fn lower_priority(low: bool) {
+    if low {
+        system::lower_thread_priority();
+        LOW_PRIORITY.set(true);
+    }
+}
 
 #[derive(Debug)]
 struct Shared<R> {
@@ -36,7 +49,7 @@ pub struct Task<R> {
 }
 
 impl<R: Clone + Send + 'static> Task<R> {
-    /// Starts `work` and returns at once.
+    /// Starts `work` and returns at once. With `low_priority` its threads give way to other programs.
     ///
     /// # Errors
     /// `E_NO_MEMORY` where no thread can be started.
@@ -53,9 +66,7 @@ impl<R: Clone + Send + 'static> Task<R> {
             shared: shared.clone(),
         };
         let run = move || {
-            if low_priority {
-                system::lower_thread_priority();
-            }
+            lower_priority(low_priority);
             let result = catch_unwind(AssertUnwindSafe(|| work(&shared.progress)));
             let fault = |_| {
                 Err(Error::new(
@@ -121,20 +132,18 @@ impl<R> Drop for Task<R> {
     }
 }
 
-/// Starts a thread that ends with `scope`.
+/// Starts a thread that ends with `scope`, with the priority of the one that starts it.
 ///
 /// # Errors
 /// `E_NO_MEMORY` where no thread can be started.
 pub fn spawn_scoped<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: &str,
-    low_priority: bool,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>> {
+    let low_priority = LOW_PRIORITY.get();
     let run = move || {
-        if low_priority {
-            system::lower_thread_priority();
-        }
+        lower_priority(low_priority);
         work()
     };
     let spawned = thread::Builder::new()

@@ -1,7 +1,7 @@
 //! docs/FORMATS.md names what the code knows, no more and no less.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use df11_file::{Class, Code};
+use df11_file::{Class, Code, check::Level};
 
 const REGISTRY: &str = include_str!("../../../docs/FORMATS.md");
 
@@ -99,5 +99,14 @@ fn every_metadata_key_is_named() {
         assert!(written, "{key}");
     }
     let written = manifest.matches("entry(\n").count() + manifest.matches("entry(\"").count();
-    assert_eq!(named.len(), written + 1, "one is written with the hashes");
+    assert_eq!(named.len(), written + 2, "two are known last");
+}
+
+#[test]
+fn every_level_is_named() {
+    let levels: Vec<_> = table("Levels of verification")
+        .iter()
+        .map(|row| row[0].trim_matches('`'))
+        .collect();
+    assert_eq!(levels, Level::NAMES);
 }

@@ -13,13 +13,13 @@ create_exception!(
     df11_native,
     RefusedError,
     Df11Error,
-    "The input is not compressed, and nothing was left."
+    "The input is not taken, and nothing was left."
 );
 create_exception!(
     df11_native,
     VerificationError,
     Df11Error,
-    "Written bytes do not decode to the source; the file was not committed."
+    "A file does not hold what it should. One that was being written was not committed."
 );
 create_exception!(
     df11_native,

@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 
 use df11_file::{
-    Options, PlanReport, Result,
+    Code, Error, Options, PlanReport, Result,
     architectures::{Choice, Library},
+    bench::expect,
     options::{Io, kernel},
 };
 use pyo3::prelude::*;
 
-use crate::error::raise;
+use crate::{error::raise, jobs::forced_kernel};
 
 /// What a compression would do, from the header alone.
 #[pyclass(frozen)]
@@ -29,9 +30,25 @@ pub struct Plan {
 
 #[pymethods]
 impl Plan {
+    fn estimate(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let expected = py.detach(|| {
+            let plan = self.inner.lock();
+            let plan = plan.ok();
+            let plan = plan.as_ref().and_then(|plan| plan.as_ref());
+            expect(plan.ok_or_else(was_started)?, &|| false)
+        });
+        let expected = expected.map_err(|error| raise(py, &error))?;
+        Ok(pythonize::pythonize(py, &expected)?.unbind())
+    }
+
     fn report(&self, py: Python<'_>) -> Py<PyAny> {
         self.report.clone_ref(py)
     }
+}
+
+/// The error for a plan that is used a second time.
+pub fn was_started() -> Error {
+    Error::new(Code::Option, "the plan was started before").hint("Make a new plan.")
 }
 
 impl Plan {
@@ -44,7 +61,7 @@ impl Plan {
 #[pyfunction]
 #[pyo3(signature = (
     source, target=None, *, architecture="auto", header="self-describing", verify="full", if_exists="skip", cast="none",
-    max_memory=None, max_rate=None, threads=None, definitions=None, low_priority=false,
+    keep_uncompressed=false, max_memory=None, max_rate=None, threads=None, definitions=None, low_priority=false,
 ))]
 #[allow(clippy::too_many_arguments)]
 pub fn plan(
@@ -56,6 +73,7 @@ pub fn plan(
     verify: &str,
     if_exists: &str,
     cast: &str,
+    keep_uncompressed: bool,
     max_memory: Option<u64>,
     max_rate: Option<u64>,
     threads: Option<usize>,
@@ -69,13 +87,14 @@ pub fn plan(
             verify: verify.parse()?,
             if_exists: if_exists.parse()?,
             cast: cast.parse()?,
+            keep_uncompressed,
             definitions: definitions.unwrap_or_default(),
             max_memory,
             max_rate,
             threads,
             low_priority,
             io: Io::default(),
-            kernel: kernel(std::env::var("DF11_KERNEL").ok().as_deref())?,
+            kernel: kernel(forced_kernel().as_deref())?,
         })
     };
     let options = options().map_err(|error| raise(py, &error))?;
@@ -109,6 +128,14 @@ pub fn inspect(
         .detach(|| df11_file::plan(&path, None, options))
         .map_err(|error| raise(py, &error))?;
     report(py, &plan)
+}
+
+#[pyfunction]
+pub fn contents(py: Python<'_>, path: PathBuf) -> PyResult<Py<PyAny>> {
+    let found = py
+        .detach(|| df11_file::contents(&path))
+        .map_err(|error| raise(py, &error))?;
+    Ok(pythonize::pythonize(py, &found)?.unbind())
 }
 
 #[pyfunction]

@@ -65,7 +65,22 @@ fn wrong_command_lines() {
             output.stdout.is_empty() && !output.stderr.is_empty(),
             "{args:?}"
         );
+        assert_eq!(
+            failure(&world, args),
+            (2, "E_OPTION".to_owned()),
+            "{args:?}"
+        );
     }
+    let error = &json(&world.run(&["compress", "--json", "--header", "short"]))["error"];
+    let words = |field: &str| error[field].as_str().unwrap().to_owned();
+    assert!(
+        words("message").starts_with("invalid value 'short'"),
+        "{error}"
+    );
+    assert!(
+        words("hint").contains("possible values: self-describing"),
+        "{error}"
+    );
     for (options, expected) in [
         (["--threads", "0"], "E_OPTION"),
         (["--max-memory", "63MiB"], "E_OPTION"),
@@ -168,6 +183,34 @@ fn no_space() {
     assert_eq!(failed, (5, "E_NO_SPACE".to_owned()));
 }
 
+/// The limit sends a signal that would end the program in the middle.
+#[cfg(unix)]
+#[test]
+fn a_limit_on_file_sizes() {
+    let world = World::new(1_000_000);
+    let limited = |args: &str| {
+        let program = env!("CARGO_BIN_EXE_df11");
+        let script = format!("ulimit -f 600 && exec '{program}' --json {args}");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script]).current_dir(world.path(""));
+        shell.env("DF11_ARCHITECTURES", world.path("architectures"));
+        let output = shell.output().unwrap();
+        let error = json(&output)["error"].clone();
+        assert!(
+            error["hint"].as_str().unwrap().contains("ulimit -f"),
+            "{error}"
+        );
+        (code(&output), error["code"].as_str().unwrap().to_owned())
+    };
+    let expected = (5, "E_NO_SPACE".to_owned());
+    assert_eq!(limited("compress model.safetensors"), expected);
+    world.assert_clean();
+    assert_eq!(code(&world.compress(&[])), 0);
+    fs::remove_file(world.source()).unwrap();
+    assert_eq!(limited("restore model-DF11.safetensors"), expected);
+    assert_eq!(world.files(), ["architectures", "model-DF11.safetensors"]);
+}
+
 #[test]
 fn targets_that_exist() {
     let world = World::new(1000);
@@ -224,6 +267,38 @@ fn signals() {
         assert_eq!(status.code(), Some(130), "{signal}");
         world.assert_clean();
     }
+}
+
+/// The second request ends the program at once. What it leaves, the next run replaces.
+#[cfg(unix)]
+#[test]
+fn two_signals() {
+    let world = World::new(3_000_000);
+    // The first one may have ended it before the second comes.
+    for _ in 0..20 {
+        let child = world.start_braked();
+        for _ in 0..2 {
+            let mut kill = Command::new("kill");
+            assert!(
+                kill.args(["-INT", &child.id().to_string()])
+                    .status()
+                    .unwrap()
+                    .success()
+            );
+        }
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(code(&output), 130);
+        let (left, said) = (world.partial().exists(), errors(&output));
+        assert!(!left || said.contains("NAME.partial"), "{said}");
+        if left {
+            let report = json(&world.compress(&["--json"]));
+            assert_eq!(report["status"], "done");
+            assert!(report["notes"].to_string().contains("was replaced"));
+            return;
+        }
+        world.assert_clean();
+    }
+    panic!("the first signal was always faster");
 }
 
 #[test]

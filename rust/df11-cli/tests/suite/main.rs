@@ -5,7 +5,9 @@
 
 mod bench;
 mod common;
+mod env;
 mod exit_codes;
+mod kernel_level;
 mod killed;
 mod output;
 mod restore;

@@ -90,6 +90,46 @@ fn a_dry_run_writes_nothing() {
     );
 }
 
+/// A result that nobody gets to see is no success. Linux has a device that is always full.
+#[cfg(target_os = "linux")]
+#[test]
+fn results_that_cannot_be_written() {
+    let world = World::new(1000);
+    let full = || {
+        fs::OpenOptions::new()
+            .write(true)
+            .open("/dev/full")
+            .unwrap()
+    };
+    let runs: [&[&str]; 6] = [
+        &["compress", "model.safetensors", "--json"],
+        &["verify", "model-DF11.safetensors"],
+        &["inspect", "model.safetensors"],
+        &["architectures", "--check"],
+        &["--version"],
+        &["--help"],
+    ];
+    for args in runs {
+        let output = world.command(args).stdout(full()).output().unwrap();
+        assert_eq!(code(&output), 1, "{args:?}");
+        let said = errors(&output);
+        assert!(
+            said.contains("[E_WRITE]") && said.contains("standard output"),
+            "{said}"
+        );
+    }
+    let refused = world
+        .command(&["inspect", "no.safetensors", "--json"])
+        .stdout(full())
+        .output();
+    assert_eq!(code(&refused.unwrap()), 1);
+    let wrong = world
+        .command(&["inspect", "--json"])
+        .stdout(full())
+        .output();
+    assert_eq!(code(&wrong.unwrap()), 2);
+}
+
 #[test]
 fn a_closed_pipe_is_no_fault() {
     let world = World::new(1000);

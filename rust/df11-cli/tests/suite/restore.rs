@@ -41,6 +41,45 @@ fn the_original_again() {
     assert!(fs::read(world.path("other.safetensors")).unwrap() == source);
 }
 
+/// What the command says of a checkpoint that is not the original.
+#[test]
+fn a_usable_checkpoint() {
+    let world = World::new(10_000);
+    world.compress(&[]);
+    let options = ["restore", "model-DF11.safetensors", "--usable"];
+    let said = |more: &[&str]| {
+        let output = world.run(&[&options, more].concat());
+        assert_eq!(code(&output), 0, "{}", errors(&output));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let is_told = |text: &str| {
+        let names = text.contains("model-restored.safetensors");
+        let what = "a usable checkpoint, not the original file byte for byte";
+        assert!(names && text.contains(what), "{text}");
+    };
+    is_told(&said(&["--dry-run"]));
+    let plan: serde_json::Value = serde_json::from_str(&said(&["--dry-run", "--json"])).unwrap();
+    assert_eq!(
+        (&plan["schema"], &plan["exact"]),
+        (&"df11.restore-plan/1".into(), &false.into())
+    );
+    assert_eq!(plan["tensors"][0]["name"], "one.0.weight");
+    assert!(!world.path("model-restored.safetensors").exists());
+    let first = said(&[]);
+    is_told(&first);
+    assert!(first.contains("note: names are ComfyUI's"), "{first}");
+    is_told(&said(&[]));
+    assert_eq!(
+        world.files(),
+        [
+            "architectures",
+            "model-DF11.safetensors",
+            "model-restored.safetensors",
+            "model.safetensors"
+        ]
+    );
+}
+
 #[test]
 fn failures() {
     let world = World::new(10_000);
@@ -51,7 +90,12 @@ fn failures() {
     };
     assert_eq!(failure(&[]), (1, "E_READ".to_owned()));
     world.compress(&["--header", "official"]);
+    // No shape rule.
     assert_eq!(failure(&[]), (3, "E_NOT_RESTORABLE".to_owned()));
+    assert_eq!(
+        failure(&["--arch", "Flux"]),
+        (3, "E_ARCH_CONTRADICTION".to_owned())
+    );
     world.compress(&["--if-exists", "replace"]);
     assert_eq!(
         failure(&["-o", "model-DF11.safetensors"]),

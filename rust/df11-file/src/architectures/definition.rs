@@ -9,6 +9,8 @@ use crate::error::{Code, Error, Result};
 
 /// The only schema version there is.
 const SCHEMA: u32 = 1;
+/// Longest name that renames may give, in bytes. Real ones have less than 200; 30 renames that double a name would fill the memory.
+const MAX_NAME_BYTES: usize = 4096;
 
 /// An architecture as its file describes it.
 #[derive(Debug, Deserialize)]
@@ -96,6 +98,17 @@ pub struct Detect {
     pub not_shape: Vec<ShapeRule>,
 }
 
+impl Detect {
+    fn complaint(&self) -> Option<&'static str> {
+        if self.any.iter().any(Vec::is_empty) {
+            return Some("a group of any in [detect] is empty, so nothing could match");
+        }
+        let demands_nothing = self.all.is_empty() && self.any.is_empty() && self.shape.is_empty();
+        demands_nothing
+            .then_some("[detect] demands neither names nor shapes, so it would match every model")
+    }
+}
+
 /// What happens to tensor names, after the prefix is stripped.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -143,7 +156,7 @@ impl UnitPattern {
     }
 }
 
-/// How shapes are found again.
+/// How shapes are found again. `shapes.rs` applies it.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct ShapeRules {
@@ -157,7 +170,7 @@ pub struct ShapeRules {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ShapeRecovery {
-    /// Searched in the weight's name.
+    /// Searched in the weight's module path.
     #[serde(deserialize_with = "pattern")]
     pub pattern: Regex,
     /// Which side is found; the other one follows from the number of weights.
@@ -221,6 +234,9 @@ impl Architecture {
         {
             return Some("it needs either [refused] or [loader] and [[units]]");
         }
+        if let Some(complaint) = self.detect.as_ref().and_then(Detect::complaint) {
+            return Some(complaint);
+        }
         if self.units.iter().any(UnitPattern::has_duplicates) {
             return Some("a unit lists an attribute twice");
         }
@@ -231,18 +247,60 @@ impl Architecture {
         None
     }
 
+    /// Whether the loader tells the model by this unit, so that it must not stay uncompressed.
+    pub fn needs(&self, unit: &str) -> bool {
+        let loader = self.loader.as_ref();
+        loader.is_some_and(|loader| loader.needs.iter().any(|needed| needed == unit))
+    }
+
+    /// The weights of the unit at a module path, by name, in order; none where no pattern matches it.
+    pub fn unit_weights(&self, unit: &str) -> Option<Vec<String>> {
+        let mut patterns = self.units.iter();
+        let found = patterns.find(|known| known.pattern.is_match(unit))?;
+        Some(weight_names(unit, &found.attributes))
+    }
+
+    /// Whether it is a choice for models that are detected as `detected`.
+    pub fn is_choice_for(&self, detected: &Self) -> bool {
+        self.id == detected.id || self.variant_of.as_ref() == Some(&detected.id)
+    }
+
     /// The name that a source tensor (prefix stripped) gets, or none where it is dropped.
-    pub fn target_name(&self, name: &str) -> Option<String> {
+    ///
+    /// # Errors
+    /// `E_DEFINITION` where the renames would make it absurdly long.
+    pub fn target_name(&self, name: &str) -> Result<Option<String>> {
         let matches = |list: &[Regex]| list.iter().any(|pattern| pattern.is_match(name));
         if matches(&self.keys.drop) && !matches(&self.keys.keep_always) {
-            return None;
+            return Ok(None);
         }
+        let longest = MAX_NAME_BYTES.max(name.len());
         let mut name = name.to_owned();
         for (pattern, replacement) in &self.keys.rename {
             name = pattern.replace(&name, replacement).into_owned();
+            if name.len() > longest {
+                let message = format!(
+                    "the renames of {} give a name of more than {longest} bytes",
+                    self.id
+                );
+                return Err(Error::new(Code::Definition, message)
+                    .hint("Correct the [keys] of the architecture file.")
+                    .at_path(Path::new(&self.origin)));
+            }
         }
-        Some(name)
+        Ok(Some(name))
     }
+}
+
+/// The weights that form a unit, by name, in the order in which they are concatenated.
+pub fn weight_names(unit: &str, attributes: &[String]) -> Vec<String> {
+    if attributes.is_empty() {
+        return vec![format!("{unit}.weight")];
+    }
+    let attributes = attributes.iter();
+    attributes
+        .map(|attribute| format!("{unit}.{attribute}.weight"))
+        .collect()
 }
 
 fn compile<E: serde::de::Error>(pattern: &str) -> std::result::Result<Regex, E> {

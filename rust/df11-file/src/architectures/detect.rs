@@ -38,13 +38,10 @@ impl<'a> Names<'a> {
     /// The names of `header` that carry `prefix`, without it.
     pub fn new(header: &'a Header, prefix: &str) -> Self {
         let stripped = |name: &'a str| name.strip_prefix(prefix);
-        Self(
-            header
-                .tensors
-                .iter()
-                .filter_map(|t| Some((stripped(&t.name)?, t.shape.as_slice())))
-                .collect(),
-        )
+        let tensors = header.tensors.iter();
+        tensors
+            .filter_map(|t| Some((stripped(&t.name)?, t.shape.as_slice())))
+            .collect()
     }
 
     /// Whether a name exists.
@@ -52,8 +49,19 @@ impl<'a> Names<'a> {
         self.0.contains_key(name)
     }
 
+    /// The shape of a tensor, where it exists.
+    pub fn shape(&self, name: &str) -> Option<&'a [u64]> {
+        self.0.get(name).copied()
+    }
+
     fn axis_is(&self, (name, axis, value): &ShapeRule) -> bool {
         self.0.get(name.as_str()).and_then(|shape| shape.get(*axis)) == Some(value)
+    }
+}
+
+impl<'a> FromIterator<(&'a str, &'a [u64])> for Names<'a> {
+    fn from_iter<T: IntoIterator<Item = (&'a str, &'a [u64])>>(tensors: T) -> Self {
+        Self(tensors.into_iter().collect())
     }
 }
 

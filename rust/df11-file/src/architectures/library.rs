@@ -1,6 +1,10 @@
 //! The known architectures: built in, from the pack's folder, from the user's folder. Later ones replace earlier ones of the same id.
 
-use std::{path::Path, path::PathBuf, sync::Arc};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use serde::Serialize;
 
@@ -87,13 +91,58 @@ impl Library {
         let built_in = EMBEDDED
             .iter()
             .map(|(name, text)| Architecture::parse(text, &format!("built-in {name}")));
-        for read in built_in.chain(folders.iter().flat_map(|folder| read_folder(folder))) {
-            match read {
-                Ok(architecture) => library.add(architecture),
-                Err(fault) => faults.push(fault),
-            }
+        library.add_all(built_in.collect(), &mut faults);
+        for folder in folders {
+            library.add_all(read_folder(folder), &mut faults);
         }
+        let lost = library
+            .iter()
+            .filter_map(|known| library.lost_variant(known));
+        faults.extend(lost);
         Error::collect(faults).map_or(Ok(library), Err)
+    }
+
+    /// Adds the files of one place, in which an id stands once: nothing says which of two would count.
+    fn add_all(&mut self, files: Vec<Result<Architecture>>, faults: &mut Vec<Error>) {
+        let mut origins = HashMap::new();
+        for file in files {
+            let architecture = match file {
+                Ok(architecture) => architecture,
+                Err(fault) => {
+                    faults.push(fault);
+                    continue;
+                }
+            };
+            let (id, origin) = (architecture.id.clone(), architecture.origin.clone());
+            if let Some(other) = origins.insert(id.clone(), origin.clone()) {
+                let message = format!("the architecture file has the same id as {other}: {id}");
+                faults.push(
+                    Error::new(Code::Definition, message)
+                        .hint("Remove one of the two, or give it another id.")
+                        .at_path(Path::new(&origin)),
+                );
+            }
+            self.add(architecture);
+        }
+    }
+
+    /// The fault of a variant of an architecture that nothing detects.
+    fn lost_variant(&self, known: &Architecture) -> Option<Error> {
+        let of = known.variant_of.as_ref()?;
+        if self
+            .iter()
+            .any(|other| other.id == *of && other.detect.is_some())
+        {
+            return None;
+        }
+        let message = format!(
+            "the architecture file is faulty: variant_of names {of}, which nothing detects"
+        );
+        Some(
+            Error::new(Code::Definition, message)
+                .hint("Name the id of an architecture that has [detect].")
+                .at_path(Path::new(&known.origin)),
+        )
     }
 
     fn add(&mut self, architecture: Architecture) {
@@ -110,12 +159,12 @@ impl Library {
 
     /// All architectures, for a list.
     pub fn summaries(&self) -> Vec<Summary<'_>> {
-        self.iter().map(Summary::of).collect()
+        self.iter().map(|known| Summary::of(known)).collect()
     }
 
     /// All architectures.
-    pub fn iter(&self) -> impl Iterator<Item = &Architecture> {
-        self.architectures.iter().map(AsRef::as_ref)
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Architecture>> {
+        self.architectures.iter()
     }
 
     /// The architecture of a model with these names. A choice must agree with what the names show.
@@ -131,17 +180,9 @@ impl Library {
         };
         let found: Vec<_> = self.architectures.iter().filter(matches).collect();
         let detected = match found[..] {
-            [] => return Err(self.unknown(names)),
+            [] => return Err(self.unknown(|known| Some(known.detect.as_ref()?.likeness(names)))),
             [one] => one,
-            [..] => {
-                let list: Vec<_> = found
-                    .iter()
-                    .map(|known| format!("{} ({})", known.id, known.origin))
-                    .collect();
-                let message = format!("more than one architecture matches: {}", list.join(", "));
-                return Err(Error::new(Code::ArchAmbiguous, message)
-                    .hint("Remove or correct the architecture file that should not match."));
-            }
+            [..] => return Err(ambiguous(&found)),
         };
         if let Some(refused) = &detected.refused {
             let message = format!("this is {}: {}", detected.name, refused.reason);
@@ -150,31 +191,37 @@ impl Library {
         let Choice::Id(id) = choice else {
             return Ok(detected.clone());
         };
-        let Some(chosen) = self.architectures.iter().find(|known| known.id == *id) else {
-            let ids: Vec<_> = self
-                .iter()
-                .filter(|known| known.refused.is_none())
-                .map(|known| known.id.as_str())
-                .collect();
-            return Err(
-                Error::new(Code::Option, format!("there is no architecture {id}"))
-                    .hint(format!("Known: {}.", ids.join(", "))),
-            );
-        };
-        if chosen.id == detected.id || chosen.variant_of.as_ref() == Some(&detected.id) {
-            return Ok(chosen.clone());
+        let chosen = self.chosen(id)?;
+        if chosen.is_choice_for(detected) {
+            return Ok(chosen);
         }
-        let message = format!(
-            "architecture {id} was chosen, but the tensors are those of {} ({})",
-            detected.id, detected.name
-        );
-        Err(Error::new(Code::ArchContradiction, message).hint("Choose auto."))
+        Err(contradiction(id, detected))
     }
 
-    fn unknown(&self, names: &Names<'_>) -> Error {
+    /// The architecture of an id that the user gave.
+    ///
+    /// # Errors
+    /// `E_OPTION`.
+    pub fn chosen(&self, id: &str) -> Result<Arc<Architecture>> {
+        if let Some(chosen) = self.iter().find(|known| known.id == id) {
+            return Ok(chosen.clone());
+        }
+        let ids: Vec<_> = self
+            .iter()
+            .filter(|known| known.refused.is_none())
+            .map(|known| known.id.as_str())
+            .collect();
+        Err(
+            Error::new(Code::Option, format!("there is no architecture {id}"))
+                .hint(format!("Known: {}.", ids.join(", "))),
+        )
+    }
+
+    /// The refusal of a model that is no known one, with those that are most like it: `likeness` is 0 to 1.
+    pub fn unknown(&self, likeness: impl Fn(&Architecture) -> Option<f64>) -> Error {
         let mut near: Vec<_> = self
             .iter()
-            .filter_map(|known| Some((known.detect.as_ref()?.likeness(names), known)))
+            .filter_map(|known| Some((likeness(known)?, known)))
             .collect();
         near.retain(|(likeness, _)| *likeness > 0.0);
         near.sort_by(|(a, _), (b, _)| b.total_cmp(a));
@@ -194,6 +241,26 @@ impl Library {
         )
         .hint("DF11 files need a loader that knows the model; an architecture file can add one.")
     }
+}
+
+/// The refusal of a model that several architectures match.
+pub fn ambiguous(found: &[&Arc<Architecture>]) -> Error {
+    let list: Vec<_> = found
+        .iter()
+        .map(|known| format!("{} ({})", known.id, known.origin))
+        .collect();
+    let message = format!("more than one architecture matches: {}", list.join(", "));
+    Error::new(Code::ArchAmbiguous, message)
+        .hint("Remove or correct the architecture file that should not match.")
+}
+
+/// The refusal of a choice where the tensors show another architecture.
+pub fn contradiction(id: &str, detected: &Architecture) -> Error {
+    let message = format!(
+        "architecture {id} was chosen, but the tensors are those of {} ({})",
+        detected.id, detected.name
+    );
+    Error::new(Code::ArchContradiction, message).hint("Choose auto.")
 }
 
 /// The architecture files of a folder, by name.

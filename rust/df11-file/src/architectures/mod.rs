@@ -3,7 +3,10 @@
 mod definition;
 mod detect;
 mod library;
+mod shapes;
 
+pub(crate) use definition::weight_names;
 pub use definition::{Architecture, Loader};
 pub use detect::{Names, strip_prefix};
 pub use library::{Choice, Library, Summary};
+pub(crate) use library::{ambiguous, contradiction};

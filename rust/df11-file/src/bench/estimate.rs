@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{disk::Transfer, memory::MemoryRates};
-use crate::{budget::Budget, options::HeaderMode, plan::Plan, report::text};
+use crate::{budget::Budget, plan::Plan, report::text};
 
 /// What a compression waits for most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -97,14 +97,15 @@ impl TimeRange {
     }
 }
 
-fn bytes_to_read(plan: &Plan, budget: &Budget) -> u64 {
+/// Bytes that a compression asks from its source.
+pub(super) fn bytes_to_read(plan: &Plan, budget: &Budget) -> u64 {
     let tensors = &plan.source.header().tensors;
     let units = plan.units.iter().map(|unit| {
         let bytes = unit
             .members
             .iter()
             .map(|member| tensors[member.tensor].bytes());
-        let twice = !budget.keeps(unit.weights) || plan.options.header == HeaderMode::Official;
+        let twice = !budget.keeps(unit.weights) || plan.options.surveys_first();
         bytes.sum::<u64>() * if twice { 2 } else { 1 }
     });
     let copied = plan.passthrough.iter();

@@ -227,7 +227,7 @@ impl<'a> Bench<'a> {
             }
         };
         let mut found = thread::scope(|scope| {
-            let start = |worker| spawn_scoped(scope, "df11-bench", false, || share(worker));
+            let start = |worker| spawn_scoped(scope, "df11-bench", || share(worker));
             let workers = self.workers.iter_mut().map(start);
             let workers: Vec<_> = workers.collect::<Result<_>>()?;
             let mut found = Vec::new();

@@ -2,6 +2,7 @@
 
 mod disk;
 mod estimate;
+mod expect;
 mod memory;
 mod weights;
 
@@ -16,13 +17,14 @@ use crate::{
     budget::Budget,
     error::Result,
     options::Options,
-    plan::{folder_of, plan},
+    plan::{Plan, folder_of, plan},
     report::text,
 };
 use disk::Scratch;
 
 pub use disk::Transfer;
 pub use estimate::{Estimate, Limit, TimeRange};
+pub use expect::{Expectation, expect};
 pub use memory::{MemoryRates, measure};
 pub use weights::synthetic;
 
@@ -99,7 +101,8 @@ pub fn bench(request: &Request, stop: Stop<'_>) -> Result<BenchReport> {
         .transpose()?;
     let units = plan.iter().flat_map(|plan| &plan.units);
     let largest = units.map(|unit| unit.weights).max().unwrap_or(0);
-    let budget = Budget::new(options, largest)?;
+    let plan_bytes = plan.as_ref().map_or(0, Plan::memory);
+    let budget = Budget::for_plan(options, largest, plan_bytes)?;
     let folder = request.folder.clone();
     let folder = folder.unwrap_or_else(|| source.map_or_else(|| Path::new(".").into(), folder_of));
     let effort = if request.quick { QUICK } else { FULL };

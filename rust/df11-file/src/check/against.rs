@@ -1,6 +1,9 @@
 //! The checkpoint that a DF11 file was made from, tensor by tensor.
 
-use std::{collections::HashMap, path::Path};
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+};
 
 use super::CheckOptions;
 use crate::{
@@ -42,12 +45,20 @@ impl Against {
                 HeaderMode::Official
             },
             cast: stamp.map_or(Ok(Cast::ToBf16), |stamp| stamp.cast.parse())?,
+            // Whoever made the file may have left units as they are.
+            keep_uncompressed: true,
             if_exists: IfExists::Replace,
             definitions: options.definitions.clone(),
             kernel: options.kernel,
             ..Options::default()
         };
         let plan = plan(source, None, wanted)?;
+        let (others, names) = (stored.other_names(), stored.units.iter());
+        let names: HashSet<_> = names.map(|unit| unit.name.as_str()).collect();
+        let plan = plan.as_found(
+            |unit| names.contains(unit),
+            |tensor| others.contains(tensor),
+        );
         let units: HashMap<_, _> = plan
             .units
             .iter()

@@ -27,11 +27,11 @@ use crate::{
 
 /// The kernel chunks of a unit that are to be decoded.
 pub struct Chosen {
-    tables: DecodeTables,
+    pub tables: DecodeTables,
     /// Weights of each member.
     members: Vec<u64>,
     /// Runs of kernel chunks.
-    runs: Vec<Range<u64>>,
+    pub runs: Vec<Range<u64>>,
     /// Weights in them, nearly.
     pub weights: u64,
 }
@@ -119,7 +119,7 @@ impl<'a> Work<'a> {
         let chunks = unit.layout.chunks;
         let runs = match self.options.level {
             Level::Structure | Level::Hash => Vec::new(),
-            Level::Full => (0..chunks.div_ceil(CHUNKS_PER_RUN))
+            Level::Full | Level::Kernel => (0..chunks.div_ceil(CHUNKS_PER_RUN))
                 .map(|run| run * CHUNKS_PER_RUN..((run + 1) * CHUNKS_PER_RUN).min(chunks))
                 .collect(),
             Level::Sample => self.sample(unit, &members)?,
@@ -183,15 +183,11 @@ impl<'a> Work<'a> {
     /// # Errors
     /// `E_VERIFY` at the first difference.
     pub fn unit(&mut self, unit: &StoredUnit, chosen: &Chosen) -> Result<()> {
-        let wrong = |message: &str| {
-            Error::new(Code::Verify, message)
-                .in_unit(&unit.name)
-                .hint("The file is damaged: make it again, or get a sound copy.")
-        };
+        let wrong = |message: &str| damaged(message, unit);
         let read = |buffer: &mut [u8], offset| self.stored.file.read(buffer, offset);
         let bytes = unit.bytes(&read, &wrong);
         let memories = (0..self.threads + 2).map(|_| Memory::default()).collect();
-        let mut hashes = (self.options.level == Level::Full && self.against.is_none())
+        let mut hashes = (self.options.level >= Level::Full && self.against.is_none())
             .then(|| self.source_hashes(unit, &chosen.members))
             .flatten();
         in_order(
@@ -220,6 +216,31 @@ impl<'a> Work<'a> {
             .map(|run| run.end - run.start)
             .sum::<u64>();
         Ok(())
+    }
+
+    /// Adds unit, tensor, and index within the tensor of a unit's weight to an error; the index in the unit where the file does not name its
+    /// tensors.
+    pub fn locate(&self, unit: &StoredUnit, chosen: &Chosen, weight: u64, error: Error) -> Error {
+        if let Some(against) = self.against {
+            return against.locate(unit, weight, error);
+        }
+        let error = error.in_unit(&unit.name).at_index(weight);
+        let units = self
+            .stored
+            .description
+            .iter()
+            .flat_map(|description| &description.names.units);
+        let Some((_, names)) = units.into_iter().find(|(name, _)| *name == unit.name) else {
+            return error;
+        };
+        let mut first = 0;
+        for ((_, name), weights) in names.iter().zip(&chosen.members) {
+            if weight - first < *weights {
+                return error.in_tensor(name).at_index(weight - first);
+            }
+            first += weights;
+        }
+        error
     }
 
     /// The hashes of a unit's tensors in the source. None where the file does not tell them: it is not self-describing, or its source was
@@ -265,6 +286,13 @@ impl<'a> Work<'a> {
         self.progress.add_stage((range.1 - range.0) * 2);
         Ok(())
     }
+}
+
+/// A unit that does not decode to what it should.
+pub fn damaged(message: &str, unit: &StoredUnit) -> Error {
+    Error::new(Code::Verify, message)
+        .in_unit(&unit.name)
+        .hint("The file is damaged: make it again, or get a sound copy.")
 }
 
 /// A step of the xorshift generator.

@@ -1,10 +1,11 @@
 //! `verify`: whether a DF11 file on disk is sound, and holds what it says or what a source holds.
 //!
-//! Four levels, each with all that the ones before look at: `structure` (sizes, tables, positions; no decoding), `hash` (every byte against the file's own hashes), `sample`
-//! (some kernel chunks decoded) and `full` (everything decoded, every gap and position rebuilt).
+//! Five levels, each with all that the ones before look at: `structure` (sizes, tables, positions; no decoding), `hash` (every byte against the file's own hashes), `sample`
+//! (some kernel chunks decoded), `full` (everything decoded, every gap and position rebuilt) and `kernel` (everything decoded once more, by the official kernel on a GPU).
 
 mod against;
 mod decode;
+mod gpu;
 mod report;
 
 use std::{
@@ -22,6 +23,8 @@ use crate::{
     task::Task,
 };
 use against::Against;
+use gpu::FoundGpu;
+pub use gpu::GpuOptions;
 pub use report::CheckReport;
 
 /// How much is looked at.
@@ -36,9 +39,11 @@ pub enum Level {
     /// And all of them.
     #[default]
     Full,
+    /// And the official kernel decodes them on a GPU.
+    Kernel,
 }
 
-crate::options::named!(Level { Structure = "structure", Hash = "hash", Sample = "sample", Full = "full" });
+crate::options::named!(Level { Structure = "structure", Hash = "hash", Sample = "sample", Full = "full", Kernel = "kernel" });
 
 /// The choices of one check.
 #[derive(Clone, Debug, Default)]
@@ -57,8 +62,12 @@ pub struct CheckOptions {
     pub seed: Option<u64>,
     /// Threads; none: all cores.
     pub threads: Option<usize>,
+    /// Threads give way to other programs.
+    pub low_priority: bool,
     /// The implementation of the hot loops.
     pub kernel: Kernel,
+    /// What the level `kernel` works with.
+    pub gpu: GpuOptions,
 }
 
 /// Starts the check of `path` in a thread of its own.
@@ -84,8 +93,11 @@ pub fn start(path: &Path, options: CheckOptions) -> Result<Task<CheckReport>> {
         .as_deref()
         .map(|source| Against::open(source, &stored, &options))
         .transpose()?;
-    Task::start(false, move |progress| {
-        check(&stored, against.as_ref(), &options, progress)
+    Task::start(options.low_priority, move |progress| {
+        let gpu = (options.level == Level::Kernel)
+            .then(|| FoundGpu::open(&options.gpu))
+            .transpose()?;
+        check(&stored, against.as_ref(), gpu.as_ref(), &options, progress)
             .map_err(|error| error.at_path(stored.file.path()))
     })
 }
@@ -93,10 +105,12 @@ pub fn start(path: &Path, options: CheckOptions) -> Result<Task<CheckReport>> {
 fn check(
     stored: &Stored,
     against: Option<&Against>,
+    gpu: Option<&FoundGpu>,
     options: &CheckOptions,
     progress: &Progress,
 ) -> Result<CheckReport> {
     let started = Instant::now();
+    let on_gpu = gpu.map(|gpu| gpu.decoder(&stored.units)).transpose()?;
     let hashed = options.level >= Level::Hash && stored.description.is_some();
     let mut work = decode::Work::new(stored, against, options, progress);
     progress.set_phase(Phase::Reading);
@@ -111,10 +125,12 @@ fn check(
     } else {
         0
     };
+    let decoded = if gpu.is_some() { decoded * 2 } else { decoded };
     progress.set_total(
         decoded + hash_bytes + against.map_or(0, Against::passthrough_bytes),
         1,
     );
+    progress.set_units(stored.units.len());
     if hashed {
         let tensors = hashes::in_file_order(stored)?;
         hashes::check(&stored.file, &tensors, work.threads, progress)?;
@@ -125,6 +141,9 @@ fn check(
     for (index, (unit, chosen)) in stored.units.iter().zip(&runs).enumerate() {
         progress.enter_unit(index);
         work.unit(unit, chosen)?;
+        if let Some(on_gpu) = &on_gpu {
+            on_gpu.unit(&work, unit, chosen)?;
+        }
         progress.unit_done();
     }
     progress.leave_unit();
@@ -134,6 +153,7 @@ fn check(
         options,
         &work,
         hashed,
+        gpu.map(FoundGpu::description),
         started.elapsed(),
     ))
 }

@@ -5,7 +5,10 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::{CheckOptions, Level, decode::Work};
-use crate::{report::text, stored::Stored};
+use crate::{
+    report::text,
+    stored::{Stored, description::Description},
+};
 
 /// The report of a file that is sound, as far as was looked.
 #[derive(Clone, Debug, Serialize)]
@@ -31,6 +34,10 @@ pub struct CheckReport {
     pub against: Option<String>,
     /// The seed of the choice of kernel chunks.
     pub seed: Option<u64>,
+    /// The GPU, and the version of CUDA that its driver understands.
+    pub gpu: Option<String>,
+    /// The file of the decode kernel that ran there.
+    pub kernel_file: Option<String>,
     /// What was looked at and found right.
     pub checked: Vec<&'static str>,
     /// What this check could not have seen.
@@ -45,13 +52,19 @@ impl CheckReport {
         options: &CheckOptions,
         work: &Work<'_>,
         hashed: bool,
+        gpu: Option<(String, String)>,
         time: Duration,
     ) -> Self {
+        let (gpu, kernel_file) = gpu.unzip();
         let sum = |of: fn(&df11_codec::UnitLayout) -> u64| {
             stored.units.iter().map(|unit| of(&unit.layout)).sum()
         };
         let source = options.against.is_some();
         let (level, described) = (options.level, stored.description.is_some());
+        let rounded = stored
+            .description
+            .as_ref()
+            .is_some_and(Description::was_rounded);
         let decodes = level >= Level::Sample;
         let pick = |cases: &[(bool, &'static str)]| {
             cases
@@ -72,6 +85,8 @@ impl CheckReport {
             self_describing: described,
             against: options.against.as_deref().map(text),
             seed: (level == Level::Sample).then_some(work.seed),
+            gpu,
+            kernel_file,
             checked: pick(&[
                 (true, "sizes, decode tables, code lengths, positions"),
                 (
@@ -82,14 +97,18 @@ impl CheckReport {
                     level == Level::Sample,
                     "some kernel chunks: codes, gaps, positions",
                 ),
-                (level == Level::Full, "every code, gap and position"),
+                (level >= Level::Full, "every code, gap and position"),
                 (
                     decodes && source,
                     "the decoded weights, bit for bit against the source",
                 ),
+                (
+                    level == Level::Kernel,
+                    "what the decode kernel gives on the GPU, bit for bit",
+                ),
                 (source, "the other tensors, against the source"),
                 (
-                    level == Level::Full && !source && described,
+                    level >= Level::Full && !source && described && !rounded,
                     "the decoded weights, by the hashes of the source that the file carries",
                 ),
             ]),
@@ -105,7 +124,11 @@ impl CheckReport {
                 ),
                 (
                     decodes && !source && !described,
-                    "other weights than the source had: the file carries no hashes, so name its source with --against",
+                    "other weights than the source had: the file carries no hashes, so compare it with its source",
+                ),
+                (
+                    decodes && !source && rounded,
+                    "other weights than the source had where they were rounded to BF16: name it with --against",
                 ),
                 (
                     !source && !hashed,

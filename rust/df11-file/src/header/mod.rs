@@ -10,6 +10,10 @@ pub use write::{TensorEntry, check_with_reference, official_order, serialize};
 /// Longest header that is read, in bytes; the reference implementation's own limit.
 pub const MAX_HEADER_BYTES: u64 = 100_000_000;
 
+/// What to do about a truncated file.
+pub(crate) const TRUNCATED_HINT: &str =
+    "If a download or copy is still running, wait for its end; otherwise repeat it.";
+
 /// The one member of a header that is not a tensor.
 pub const METADATA: &str = "__metadata__";
 

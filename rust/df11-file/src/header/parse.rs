@@ -8,7 +8,7 @@ use serde::{
     de::{MapAccess, Visitor},
 };
 
-use super::{Header, METADATA, TensorInfo};
+use super::{Header, METADATA, TRUNCATED_HINT, TensorInfo};
 use crate::error::{Code, Error, Result};
 
 #[derive(Deserialize)]
@@ -50,10 +50,10 @@ struct Members<'a> {
     at: &'a mut Option<String>,
 }
 
-/// The members in order, names given twice included.
+/// The members in order, names given twice included. Of a faulty tensor the name and the fault.
 #[derive(Default)]
 struct RawHeader {
-    tensors: Vec<(String, RawTensor)>,
+    tensors: Vec<std::result::Result<TensorInfo, (String, String)>>,
     metadata: Vec<Vec<(String, String)>>,
 }
 
@@ -77,8 +77,9 @@ impl<'de> Visitor<'de> for Members<'_> {
                     .metadata
                     .push(entries.map_or_else(Vec::new, |Strings(pairs)| pairs));
             } else {
-                let tensor = map.next_value()?;
-                header.tensors.push((std::mem::take(name), tensor));
+                let raw = map.next_value()?;
+                let name = std::mem::take(name);
+                header.tensors.push(tensor(name, raw));
             }
             *self.at = None;
         }
@@ -113,13 +114,20 @@ pub fn parse(json: &[u8], data_bytes: u64) -> Result<Header> {
         return Err(twice(METADATA));
     }
     let mut names = HashSet::with_capacity(raw.tensors.len());
-    let mut tensors = Vec::with_capacity(raw.tensors.len());
-    for (name, raw) in &raw.tensors {
+    for tensor in &raw.tensors {
+        let name = match tensor {
+            Ok(tensor) => &tensor.name,
+            Err((name, _)) => name,
+        };
         if !names.insert(name) {
             return Err(twice(name));
         }
-        tensors.push(tensor(name, raw).map_err(|message| fault(message).in_tensor(name))?);
+        if let Err((name, message)) = tensor {
+            return Err(fault(message.clone()).in_tensor(name));
+        }
     }
+    drop(names);
+    let tensors: Vec<_> = raw.tensors.into_iter().flatten().collect();
     let metadata = raw.metadata.into_iter().next().unwrap_or_default();
     let mut keys = HashSet::new();
     if let Some((key, _)) = metadata.iter().find(|(key, _)| !keys.insert(key)) {
@@ -130,7 +138,7 @@ pub fn parse(json: &[u8], data_bytes: u64) -> Result<Header> {
     if described > data_bytes {
         let message =
             format!("the file is truncated: it has {data_bytes} of {described} bytes of data");
-        return Err(Error::new(Code::Truncated, message).hint("Download or copy it again."));
+        return Err(Error::new(Code::Truncated, message).hint(TRUNCATED_HINT));
     }
     if described < data_bytes {
         let message = format!("{} bytes follow the last tensor", data_bytes - described);
@@ -144,7 +152,23 @@ pub fn parse(json: &[u8], data_bytes: u64) -> Result<Header> {
     })
 }
 
-fn tensor(name: &str, raw: &RawTensor) -> std::result::Result<TensorInfo, String> {
+/// A tensor, or its name and what is wrong with it.
+fn tensor(name: String, raw: RawTensor) -> std::result::Result<TensorInfo, (String, String)> {
+    let (start, end) = raw.data_offsets;
+    match dtype(&raw) {
+        Ok(dtype) => Ok(TensorInfo {
+            name,
+            dtype,
+            shape: raw.shape,
+            start,
+            end,
+        }),
+        Err(message) => Err((name, message)),
+    }
+}
+
+/// A tensor's dtype, where its shape and range agree with it.
+fn dtype(raw: &RawTensor) -> std::result::Result<Dtype, String> {
     let dtype: Dtype = serde_json::from_value(raw.dtype.clone().into())
         .map_err(|_| format!("unknown dtype {}", raw.dtype))?;
     let elements = raw
@@ -164,13 +188,7 @@ fn tensor(name: &str, raw: &RawTensor) -> std::result::Result<TensorInfo, String
             bits
         ));
     }
-    Ok(TensorInfo {
-        name: name.to_owned(),
-        dtype,
-        shape: raw.shape.clone(),
-        start,
-        end,
-    })
+    Ok(dtype)
 }
 
 /// The size of the data, where the tensors cover it exactly; otherwise a tensor and what is wrong with it.

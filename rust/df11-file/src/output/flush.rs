@@ -44,7 +44,7 @@ pub fn while_flushing<T>(
         asked_at: 0,
     };
     thread::scope(|scope| {
-        let flushing = spawn_scoped(scope, "df11-flush", false, move || {
+        let flushing = spawn_scoped(scope, "df11-flush", move || {
             // Until nobody can ask any more.
             receiver.iter().try_for_each(|()| file.sync())
         })?;

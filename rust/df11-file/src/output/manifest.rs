@@ -41,6 +41,28 @@ pub struct Hashes {
     pub source: Vec<Option<u64>>,
 }
 
+/// What rounding did to the weights that were not BF16.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rounding {
+    /// There was nothing to round.
+    None,
+    /// It changed no value.
+    Exact,
+    /// It changed some.
+    Changed,
+}
+
+impl Rounding {
+    /// The value of the key `df11.cast`.
+    pub fn as_str(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Exact => Some("exact"),
+            Self::Changed => Some("rounded"),
+        }
+    }
+}
+
 /// The part of the metadata that tells whether a file is the result of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
@@ -157,7 +179,7 @@ impl Manifest {
     }
 
     /// The finished metadata.
-    pub fn metadata(&self, hashes: &Hashes) -> Vec<(String, String)> {
+    pub fn metadata(&self, hashes: &Hashes, rounding: Rounding) -> Vec<(String, String)> {
         let hex = |hash: &u64| format!("{hash:016x}");
         let tensors: String = hashes.tensors.iter().map(hex).collect();
         let source: String = hashes
@@ -166,11 +188,12 @@ impl Manifest {
             .map(|hash| hash.as_ref().map_or(NO_HASH.to_owned(), hex))
             .collect();
         let value = json!({ "tensors": tensors, "source": source }).to_string();
-        [
-            self.entries.as_slice(),
-            &[(format!("{KEY_PREFIX}xxh3"), value)],
-        ]
-        .concat()
+        let cast = rounding.as_str();
+        let cast = cast.map(|cast| (format!("{KEY_PREFIX}cast"), cast.to_owned()));
+        let mut metadata = self.entries.clone();
+        metadata.extend(cast);
+        metadata.push((format!("{KEY_PREFIX}xxh3"), value));
+        metadata
     }
 
     /// The header's size where every unit is as large as any code can make it.
@@ -187,7 +210,12 @@ impl Manifest {
             tensors: vec![0; map.tensors().count()],
             source: vec![None; plan.source.header().tensors.len()],
         };
-        map.header(&self.metadata(&hashes)).len() as u64
+        let rounding = if plan.rounds() {
+            Rounding::Changed
+        } else {
+            Rounding::None
+        };
+        map.header(&self.metadata(&hashes, rounding)).len() as u64
     }
 }
 

@@ -1,6 +1,6 @@
 //! Whether the target already is the result of a plan.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::{
     reader::read_weights,
@@ -14,6 +14,7 @@ use crate::{
     output::{manifest::Stamp, split_positions},
     plan::{Passthrough, Plan},
     progress::Progress,
+    report::df11_bytes,
     source::Source,
     stored::{Stored, unit_bytes::RunMemory, units::StoredUnit},
 };
@@ -32,6 +33,8 @@ pub fn is_result(plan: &Plan, progress: &Progress) -> Result<bool> {
     let Ok(target) = Stored::open(&plan.target) else {
         return Ok(false);
     };
+    let found = found_in(plan, &target);
+    let plan = found.as_ref().unwrap_or(plan);
     let Some((target, units)) = matching_units(plan, target) else {
         return Ok(false);
     };
@@ -59,6 +62,18 @@ pub fn is_result(plan: &Plan, progress: &Progress) -> Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// The plan as `target` has it, where units may be left as they are.
+fn found_in(plan: &Plan, target: &Stored) -> Option<Plan> {
+    plan.options.keep_uncompressed.then(|| {
+        let others = target.other_names();
+        let units: HashSet<_> = target.units.iter().map(|unit| unit.name.as_str()).collect();
+        plan.as_found(
+            |unit| units.contains(unit),
+            |tensor| others.contains(tensor),
+        )
+    })
 }
 
 /// The units in `target` in the plan's order, where it holds exactly the plan's tensors and each unit's sizes fit together.
@@ -89,7 +104,11 @@ fn matching_units(plan: &Plan, target: Stored) -> Option<(Source, Vec<StoredUnit
         let stored = found.remove(&unit.name)?;
         let fits =
             (stored.layout.weights, stored.members) == (unit.weights, unit.members.len() as u64);
-        fits.then_some(stored)
+        // It may have been made when units that grow were not to be left as they are.
+        let should_be_left = plan.options.keep_uncompressed
+            && !plan.architecture.needs(&unit.name)
+            && df11_bytes(unit, &stored.layout) > plan.left_bytes(unit);
+        (fits && !should_be_left).then_some(stored)
     });
     let units = units.collect::<Option<_>>()?;
     Some((target.file, units))

@@ -10,7 +10,7 @@ use df11_codec::{ExponentHistogram, Kernel};
 use xxhash_rust::xxh3::Xxh3;
 
 use crate::{
-    budget::PIECE_WEIGHTS, convert::Conversion, error::Result, options::Io,
+    budget::PIECE_WEIGHTS, changes::Changes, convert::Conversion, error::Result, options::Io,
     pipeline::io_choice::Choice, progress::Progress, source::Source, task::stopped,
 };
 
@@ -41,8 +41,8 @@ pub struct Run<'a> {
 pub struct Totals {
     /// Bytes asked from the source.
     pub bytes: u64,
-    /// Values that a conversion changed.
-    pub changed_values: u64,
+    /// What conversions did to values, each counted in the first pass over it. The reader takes them tensor by tensor.
+    pub changes: Changes,
 }
 
 /// Reads runs.
@@ -116,8 +116,10 @@ impl<'a> Fetcher<'a> {
                 self.raw
                     .resize(conversion.source_bytes(target.len() as u64) as usize, 0);
                 self.source.read(&mut self.raw, offset)?;
-                let changed = conversion.apply(&self.raw, target);
-                self.totals.changed_values += if run.hasher.is_some() { changed } else { 0 };
+                let changes = conversion.apply(&self.raw, target);
+                if run.hasher.is_some() && conversion.rounds() {
+                    self.totals.changes.add(&changes);
+                }
                 &self.raw
             } else {
                 self.source.read(target, offset)?;

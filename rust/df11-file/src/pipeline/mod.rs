@@ -1,10 +1,12 @@
 //! From a plan to a file: the reader runs ahead, the pool encodes and verifies, one thread keeps the order.
 
+mod choose;
 mod crew;
 mod encode;
 mod existing;
 mod fetch;
 mod flow;
+mod gain;
 mod io_choice;
 mod ledger;
 mod overfill;
@@ -12,6 +14,7 @@ mod reader;
 mod schedule;
 mod span;
 mod survey;
+mod surveyor;
 mod unit;
 mod unit_check;
 mod verify;
@@ -25,11 +28,11 @@ use crate::{
     budget::{Budget, SPANS},
     error::{Code, Error, Result},
     header::check_with_reference,
-    options::{HeaderMode, IfExists, Verify},
+    options::{HeaderMode, IfExists},
     output::{
         FileMap, PartialFile,
         flush::while_flushing,
-        manifest::{Hashes, Manifest},
+        manifest::{Hashes, Manifest, Rounding},
     },
     plan::{Plan, target_exists},
     progress::{Phase, Progress},
@@ -42,6 +45,7 @@ pub use reader::read_weights;
 pub use span::SpanMemory;
 pub use survey::locate;
 
+use choose::{FirstPass, choose};
 use crew::Crew;
 use flow::Flow;
 use ledger::Ledger;
@@ -54,13 +58,14 @@ use work::Work;
 /// Every refusal and failure, with its code.
 pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
     let (started, device_bytes) = (Instant::now(), system::device_bytes_read());
+    progress.set_units(plan.units.len());
     let largest = plan
         .units
         .iter()
         .map(|unit| unit.weights)
         .max()
         .unwrap_or(0);
-    let budget = Budget::new(&plan.options, largest)?;
+    let budget = Budget::for_plan(&plan.options, largest, plan.memory())?;
     plan.source.check_unchanged()?;
     if plan.target.exists() && plan.options.if_exists != IfExists::Replace {
         if plan.options.if_exists == IfExists::Skip && existing::is_result(plan, progress)? {
@@ -78,7 +83,16 @@ pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
             .notes
             .push("a partial file left by an interrupted run was replaced".to_owned());
     }
-    let outcome = write(plan, progress, &budget, &file, &mut report);
+    let outcome = if plan.options.keep_uncompressed {
+        choose(plan, &budget, progress).and_then(|chosen| {
+            report.take_left(chosen.left);
+            let job = (&chosen.plan, &budget, &file);
+            write(job, progress, chosen.survey, &mut report)
+        })
+    } else {
+        let job = (plan, &budget, &file);
+        write(job, progress, FirstPass::none(plan), &mut report)
+    };
     // The codes of a failed write stay; a changed source explains any failure better.
     if outcome
         .as_ref()
@@ -98,23 +112,17 @@ pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
 
 /// Writes everything but the name.
 fn write(
-    plan: &Plan,
+    (plan, budget, file): (&Plan, &Budget, &PartialFile),
     progress: &Progress,
-    budget: &Budget,
-    file: &PartialFile,
+    survey: FirstPass,
     report: &mut Report,
 ) -> Result<()> {
-    let steps = schedule::steps(plan, budget);
+    let is_surveyed = survey.units.iter().all(Option::is_some);
+    let steps = schedule::steps(plan, budget, is_surveyed);
     let loads = schedule::loads(plan, budget.span_weights, &steps);
     let sizes = || loads.iter().map(|load| schedule::load_bytes(plan, load));
-    progress.set_total(
-        sizes().sum(),
-        if plan.options.verify == Verify::Full {
-            3
-        } else {
-            2
-        },
-    );
+    let bytes: u64 = sizes().sum();
+    progress.set_total(survey.bytes + bytes, plan.options.verify.stages());
     let manifest = match plan.options.header {
         HeaderMode::SelfDescribing => Some(Manifest::new(plan)?),
         HeaderMode::Official => None,
@@ -130,21 +138,21 @@ fn write(
         progress,
         file,
     };
-    let (map, hashes, read) = while_flushing(file, |flush| {
+    let (map, hashes, mut read) = while_flushing(file, |flush| {
         thread::scope(|scope| {
-            let low_priority = plan.options.low_priority;
-            let reading = spawn_scoped(scope, "df11-read", low_priority, move || {
+            let reading = spawn_scoped(scope, "df11-read", move || {
                 reader.run(&loads, &home, &free, &filled)
             })?;
             for _ in 0..budget.threads {
                 let (crew, tasks, tell) = (&crew, tasks.clone(), tell.clone());
-                spawn_scoped(scope, "df11-work", low_priority, move || {
+                spawn_scoped(scope, "df11-work", move || {
                     crew.work(&tasks, &tell);
                 })?;
             }
             drop((tasks, tell));
             let flow = Flow::new(budget, progress, (give, done), Ledger::new(plan, progress));
-            let mut work = Work::new(plan, progress, file, manifest.as_ref(), spans, flush, flow)?;
+            let job = (plan, progress, file, manifest.as_ref());
+            let mut work = Work::new(job, spans, flush, flow, survey.units)?;
             let outcome = steps
                 .iter()
                 .try_for_each(|step| work.step(*step))
@@ -157,9 +165,10 @@ fn write(
             outcome.map(|(map, hashes)| (map, hashes, read))
         })
     })?;
+    read.add(survey.read);
     progress.set_phase(Phase::Finishing);
     plan.source.check_unchanged()?;
-    report.take_totals(read.totals.bytes, read.totals.changed_values, read.io);
+    report.take_totals(read.totals.bytes, &read.changes, read.io);
     // The header replaces the marker, so by then little may be left to flush: killed in between, the file would not be known as ours.
     file.sync()?;
     write_header(plan, file, &map, manifest.as_ref(), hashes, &read)
@@ -187,7 +196,8 @@ fn write_header(
         tensors,
         source: source.collect(),
     };
-    let metadata = manifest.map_or_else(Vec::new, |manifest| manifest.metadata(&hashes));
+    let rounding = rounding(plan, read);
+    let metadata = manifest.map_or_else(Vec::new, |manifest| manifest.metadata(&hashes, rounding));
     let header = map.header(&metadata);
     if header.len() as u64 + map.data_bytes() != map.file_bytes() {
         return Err(Error::new(
@@ -197,6 +207,19 @@ fn write_header(
     }
     check_with_reference(&header, map.data_bytes())?;
     file.write(&header, 0)
+}
+
+/// What rounding did to the units' weights.
+fn rounding(plan: &Plan, read: &ReadTotals) -> Rounding {
+    let members = plan.units.iter().flat_map(|unit| &unit.members);
+    let mut changes = members.filter_map(|member| read.changes.get(&member.tensor));
+    if !plan.rounds() {
+        Rounding::None
+    } else if changes.any(|seen| seen.changed > 0) {
+        Rounding::Changed
+    } else {
+        Rounding::Exact
+    }
 }
 
 fn no_memory(error: &dyn std::error::Error) -> Error {

@@ -1,5 +1,7 @@
 //! The one thread that brings the source into memory, spans ahead of the work: read, converted, hashed, counted.
 
+use std::{collections::BTreeMap, mem};
+
 use crossbeam_channel::{Receiver, Sender};
 use df11_codec::ExponentHistogram;
 use xxhash_rust::xxh3::Xxh3;
@@ -11,19 +13,34 @@ use super::{
     span::{Span, SpanMemory},
 };
 use crate::{
-    budget::PIECE_WEIGHTS, convert::Conversion, error::Result, options::Io, plan::Plan,
-    progress::Progress,
+    budget::PIECE_WEIGHTS, changes::Changes, convert::Conversion, error::Result, options::Io,
+    plan::Plan, progress::Progress,
 };
 
 /// What the reader knows at the end.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ReadTotals {
-    /// Bytes and changed values.
+    /// Bytes.
     pub totals: Totals,
+    /// What rounding did to the source's tensors, by index, of those that were rounded.
+    pub changes: BTreeMap<usize, Changes>,
     /// Hashes of the source's tensors, by index, of those that were read.
     pub hashes: Vec<Option<u64>>,
     /// The way in which it ended up reading.
     pub io: Io,
+}
+
+impl ReadTotals {
+    /// Adds what was read before, by another reader.
+    pub fn add(&mut self, before: Self) {
+        self.totals.bytes += before.totals.bytes;
+        for (hash, before) in self.hashes.iter_mut().zip(before.hashes) {
+            *hash = hash.or(before);
+        }
+        for (tensor, changes) in before.changes {
+            self.changes.entry(tensor).or_default().add(&changes);
+        }
+    }
 }
 
 /// Reads a job's loads in order.
@@ -33,6 +50,7 @@ pub struct Reader<'a> {
     /// Tensors of which a part was hashed: index, bytes so far.
     open: Vec<(usize, u64, Xxh3)>,
     hashes: Vec<Option<u64>>,
+    changes: BTreeMap<usize, Changes>,
 }
 
 /// A part of a load: consecutive bytes of a source tensor.
@@ -56,6 +74,7 @@ impl<'a> Reader<'a> {
             plan,
             fetcher: Fetcher::new(&plan.source, progress, options.kernel, options.io, max_rate),
             open: Vec::new(),
+            changes: BTreeMap::new(),
             hashes: vec![None; plan.source.header().tensors.len()],
         }
     }
@@ -81,6 +100,7 @@ impl<'a> Reader<'a> {
             io: self.fetcher.io(),
             totals: self.fetcher.totals,
             hashes: self.hashes,
+            changes: self.changes,
         }
     }
 
@@ -157,6 +177,10 @@ impl<'a> Reader<'a> {
             counts,
         })?;
         if let Some(open) = open {
+            let changes = mem::take(&mut self.fetcher.totals.changes);
+            if changes.values > 0 {
+                self.changes.entry(part.tensor).or_default().add(&changes);
+            }
             self.open[open].1 += part.bytes;
             if self.open[open].1 == self.plan.source.header().tensors[part.tensor].bytes() {
                 let (_, _, hasher) = self.open.swap_remove(open);

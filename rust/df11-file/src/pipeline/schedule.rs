@@ -1,6 +1,6 @@
 //! What is read from the source, and in which order. Fixed before the first read, so that the reader can run ahead.
 
-use crate::{budget::Budget, options::HeaderMode, plan::Plan};
+use crate::{budget::Budget, plan::Plan};
 
 /// One read into one buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,9 +49,9 @@ pub enum Step {
     },
 }
 
-/// All steps of a job, in the order of the source's data.
-pub fn steps(plan: &Plan, budget: &Budget) -> Vec<Step> {
-    let ahead = plan.options.header == HeaderMode::Official;
+/// All steps of a job, in the order of the source's data. The units of a plan that `is_surveyed` only have to be encoded.
+pub fn steps(plan: &Plan, budget: &Budget, is_surveyed: bool) -> Vec<Step> {
+    let ahead = plan.options.surveys_first();
     let survey = |unit: usize| Step::Survey {
         unit,
         keep: !ahead && budget.keeps(plan.units[unit].weights),
@@ -68,6 +68,9 @@ pub fn steps(plan: &Plan, budget: &Budget) -> Vec<Step> {
         .collect();
     steps.extend((0..plan.passthrough.len()).map(|tensor| Step::Copy { tensor }));
     steps.sort_by_key(start_of);
+    if is_surveyed {
+        return steps;
+    }
     if ahead {
         return (0..plan.units.len()).map(survey).chain(steps).collect();
     }

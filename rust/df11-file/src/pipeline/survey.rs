@@ -144,9 +144,14 @@ fn first_too_large(plan: &Plan, unit: &UnitPlan, first: u64, weights: &[u8]) -> 
             format!("the weight {value:e} is too large for DF11, whose exponents end below 2^113"),
         ),
     );
-    error
-        .at_path(plan.source.path())
-        .hint("The checkpoint is damaged or was trained into overflow; DF11 cannot hold it.")
+    let way_out = if plan.architecture.needs(&unit.name) {
+        "The loader tells the model by this unit, so it cannot be left as it is."
+    } else {
+        "The unit can be left as it is ('keep uncompressed')."
+    };
+    error.at_path(plan.source.path()).hint(format!(
+        "The checkpoint is damaged or was trained into overflow. {way_out}"
+    ))
 }
 
 /// Adds unit, tensor, and index within the tensor of a unit's weight to an error.

@@ -3,22 +3,22 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use crossbeam_channel::Receiver;
-use df11_codec::{DecodeTables, limits::MAX_WEIGHTS_PER_CHUNK};
+use df11_codec::DecodeTables;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{
     encode::{UnitWriter, write_tables},
     flow::Flow,
-    overfill::OverfillProbe,
-    reader::read_weights,
+    gain::Gain,
     schedule::Step,
-    span::{Span, SpanMemory},
-    survey::{Survey, SurveyedUnit},
+    span::Span,
+    survey::SurveyedUnit,
+    surveyor::{Surveyor, next_span},
     unit::ActiveUnit,
     unit_check::wrong_bytes,
 };
 use crate::{
-    budget::{PIECE_WEIGHTS, SPANS},
+    budget::SPANS,
     error::{Code, Error, Result},
     options::{HeaderMode, Verify},
     output::{
@@ -27,9 +27,8 @@ use crate::{
     },
     plan::Plan,
     progress::{Phase, Progress},
-    report::{Report, UnitReport},
+    report::{Report, UnitReport, df11_bytes},
     stored::unit_bytes::UnitBytes,
-    task::stopped,
 };
 
 /// Bytes of a copied tensor that are written, read back and compared at a time.
@@ -45,8 +44,8 @@ pub struct Work<'a> {
     /// Told how much was written.
     flush: &'a mut FlushRequests,
     flow: Flow<'a>,
-    survey: Survey,
-    probe: OverfillProbe,
+    surveyor: Surveyor<'a>,
+    gain: Gain<'a>,
     /// The spans of a unit that was surveyed and is encoded next.
     kept: VecDeque<Span>,
     /// Known from the start for a self-describing file, after the last survey for an official one.
@@ -57,18 +56,21 @@ pub struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// A job with nothing done yet.
+    /// A job of which nothing is done yet but what is `surveyed`.
     ///
     /// # Errors
     /// `E_NO_MEMORY`.
     pub fn new(
-        plan: &'a Plan,
-        progress: &'a Progress,
-        file: &'a PartialFile,
-        manifest: Option<&Manifest>,
+        (plan, progress, file, manifest): (
+            &'a Plan,
+            &'a Progress,
+            &'a PartialFile,
+            Option<&Manifest>,
+        ),
         spans: Receiver<Result<Span>>,
         flush: &'a mut FlushRequests,
         flow: Flow<'a>,
+        surveyed: Vec<Option<SurveyedUnit>>,
     ) -> Result<Self> {
         Ok(Self {
             plan,
@@ -77,11 +79,11 @@ impl<'a> Work<'a> {
             spans,
             flush,
             flow,
-            survey: Survey::for_units_of(plan)?,
-            probe: OverfillProbe::default(),
+            surveyor: Surveyor::new(plan, progress)?,
+            gain: Gain::new(plan),
             kept: VecDeque::with_capacity(SPANS),
             map: manifest.map(|manifest| FileMap::self_describing(plan, manifest.header_bytes)),
-            surveyed: plan.units.iter().map(|_| None).collect(),
+            surveyed,
             back: Vec::new(),
         })
     }
@@ -112,60 +114,23 @@ impl<'a> Work<'a> {
     }
 
     fn next_span(&self) -> Result<Span> {
-        self.progress.check_cancelled()?;
-        self.spans.recv().map_err(|_| stopped())?
+        next_span(&self.spans, self.progress)
     }
 
     fn survey(&mut self, index: usize, keep: bool) -> Result<()> {
-        let plan = self.plan;
-        let unit = &plan.units[index];
-        self.progress.enter_unit(index);
         self.progress.set_phase(if self.map.is_some() {
             Phase::Compressing
         } else {
             Phase::Reading
         });
-        self.survey.clear();
-        let mut counted = 0;
-        while counted < unit.weights {
-            let span = self.next_span()?;
-            self.survey.add(plan, unit, &span)?;
-            counted += span.bytes().len() as u64 / 2;
-            if keep {
-                self.kept.push_back(span);
-            } else {
-                self.progress.skip_stages(span.bytes().len() as u64);
-            }
-        }
-        let mut surveyed = self.survey.code(unit, self.flow.spares.starts())?;
-        if surveyed.code.may_overfill_chunk()
-            && self.fullest_chunk(index, &surveyed)? > MAX_WEIGHTS_PER_CHUNK
-        {
-            surveyed = self.survey.two_bit_code(unit, surveyed.starts)?;
-        }
+        let keep = keep.then_some(&mut self.kept);
+        let starts = self.flow.spares.starts();
+        let surveyed = self.surveyor.unit(index, &self.spans, keep, starts)?;
+        let unit = &self.plan.units[index];
+        self.gain
+            .add(unit, df11_bytes(unit, surveyed.code.layout()))?;
         self.surveyed[index] = Some(surveyed);
-        self.progress.leave_unit();
         Ok(())
-    }
-
-    /// Most weights in one kernel chunk of a near-constant unit. Rare, so it may read the unit once more.
-    fn fullest_chunk(&mut self, index: usize, surveyed: &SurveyedUnit) -> Result<u64> {
-        self.probe.begin();
-        let mut memory = SpanMemory::default();
-        for (piece, start) in surveyed.starts.iter().enumerate() {
-            self.progress.check_cancelled()?;
-            let weights = PIECE_WEIGHTS.min(self.plan.units[index].weights - start.weight);
-            let mut kept = self.kept.iter().flat_map(|span| span.pieces());
-            let weights = if let Some(kept) = kept.nth(piece) {
-                kept
-            } else {
-                read_weights(self.plan, index, start.weight, weights, &mut memory)?;
-                &memory.bytes
-            };
-            self.probe
-                .piece(self.plan.options.kernel, surveyed, piece, weights);
-        }
-        Ok(self.probe.most_weights())
     }
 
     fn encode(&mut self, index: usize) -> Result<()> {
@@ -173,7 +138,7 @@ impl<'a> Work<'a> {
         let unit = &plan.units[index];
         self.progress.set_phase(Phase::Compressing);
         self.ready_map()?;
-        self.progress.enter_unit(index);
+        self.progress.enter_unit(unit.number);
         let missing = || Error::new(Code::Internal, "a unit was encoded before it was surveyed");
         let surveyed = self.surveyed[index].take().ok_or_else(missing)?;
         let map = self.map.as_mut().ok_or_else(missing)?;

@@ -9,13 +9,14 @@ use std::{
 use df11_codec::limits::MAX_UNIT_WEIGHTS;
 use safetensors::Dtype;
 
-use super::{Member, Passthrough, Plan, UnitPlan, recognise, target};
+use super::{Member, Passthrough, Plan, UnitPlan, look, recognise, target};
 use crate::{
-    architectures::{Architecture, Library, Names, strip_prefix},
+    architectures::{Architecture, Library, Names, strip_prefix, weight_names},
+    budget::Budget,
     convert::Conversion,
     error::{Code, Error, Result},
     header::{METADATA, TensorInfo},
-    options::{Cast, HeaderMode, Options},
+    options::{Cast, Options},
     output::{UNKNOWN, manifest::MAX_KEPT_DROPPED, unit_tensors},
     source::Source,
 };
@@ -29,17 +30,10 @@ pub fn plan(source: &Path, target: Option<&Path>, options: Options) -> Result<Pl
         let error = Error::new(Code::Option, "a rate of 0 would never end");
         return Err(error.hint("Allow some bytes a second, or set no limit."));
     }
-    let source = Source::open(source)?;
+    let source = Source::open_within(source, Budget::longest_header(&options))?;
     let path = source.path().to_path_buf();
     let plan = build(source, target, options);
-    plan.map_err(|mut error| {
-        error.also = error
-            .also
-            .into_iter()
-            .map(|other| other.at_path(&path))
-            .collect();
-        error.at_path(&path)
-    })
+    plan.map_err(|error| error.all_at_path(&path))
 }
 
 fn build(source: Source, target: Option<&Path>, options: Options) -> Result<Plan> {
@@ -52,7 +46,7 @@ fn build(source: Source, target: Option<&Path>, options: Options) -> Result<Plan
     let architecture = library.find(&Names::new(header, prefix), &options.architecture)?;
     let mut faults = Vec::new();
     let mut notes = Vec::new();
-    let (named, dropped) = name_tensors(&header.tensors, prefix, &architecture, &mut faults);
+    let (named, dropped) = name_tensors(&header.tensors, prefix, &architecture, &mut faults)?;
     let mut draft = Draft {
         tensors: &header.tensors,
         architecture: &architecture,
@@ -60,21 +54,28 @@ fn build(source: Source, target: Option<&Path>, options: Options) -> Result<Plan
         rest: named,
         faults,
         notes,
+        left: None,
+        foreign: Vec::new(),
     };
     let mut units = draft.units();
     let mut passthrough = draft.passthrough();
     if units.is_empty() && draft.faults.is_empty() {
-        let message = format!(
-            "no tensor belongs to a compression unit of {}",
-            architecture.id
-        );
-        draft.faults.push(
-            Error::new(Code::NoUnits, message)
-                .hint("The architecture file does not fit the model."),
-        );
+        let fault = draft.left.take().unwrap_or_else(|| {
+            let message = format!(
+                "no tensor belongs to a compression unit of {}",
+                architecture.id
+            );
+            Error::new(Code::NoUnits, message).hint("The architecture file does not fit the model.")
+        });
+        draft.faults.push(fault);
     }
     (faults, notes) = (draft.faults, draft.notes);
     faults.extend(name_taken(&units, &passthrough));
+    let foreign = draft.foreign;
+    if let Some(error) = faults.iter_mut().find(|error| error.code == Code::Dtype) {
+        let seen = look::look(&source, &foreign).map(|seen| format!(" {seen}"));
+        error.hint.extend(seen);
+    }
     if let Some(error) = Error::collect(faults) {
         return Err(error);
     }
@@ -95,10 +96,13 @@ fn build(source: Source, target: Option<&Path>, options: Options) -> Result<Plan
     }
     let start = |tensor: usize| header.tensors[tensor].start;
     units.sort_by_key(|unit| unit.members.iter().map(|member| start(member.tensor)).min());
+    for (number, unit) in units.iter_mut().enumerate() {
+        unit.number = number;
+    }
     passthrough.sort_by_key(|tensor| start(tensor.tensor));
     let target = target::choose(source.path(), target, options.if_exists)?;
     Ok(Plan {
-        source,
+        source: Arc::new(source),
         target,
         architecture,
         prefix,
@@ -116,15 +120,13 @@ fn name_tensors(
     prefix: &str,
     architecture: &Architecture,
     faults: &mut Vec<Error>,
-) -> (BTreeMap<String, usize>, Vec<usize>) {
+) -> Result<(BTreeMap<String, usize>, Vec<usize>)> {
     let mut named = BTreeMap::new();
     let mut dropped = Vec::new();
     for (index, tensor) in tensors.iter().enumerate() {
-        match tensor
-            .name
-            .strip_prefix(prefix)
-            .and_then(|name| architecture.target_name(name))
-        {
+        let stripped = tensor.name.strip_prefix(prefix);
+        let target = stripped.map_or(Ok(None), |name| architecture.target_name(name));
+        match target.map_err(|error| error.in_tensor(&tensor.name))? {
             None => dropped.push(index),
             Some(name) => {
                 if let Some(other) = named.insert(name.clone(), index) {
@@ -137,7 +139,7 @@ fn name_tensors(
             }
         }
     }
-    (named, dropped)
+    Ok((named, dropped))
 }
 
 struct Draft<'a> {
@@ -148,6 +150,10 @@ struct Draft<'a> {
     rest: BTreeMap<String, usize>,
     faults: Vec<Error>,
     notes: Vec<String>,
+    /// Why the first unit was left as it is that was, for a file in which no other remains.
+    left: Option<Error>,
+    /// Tensors of units that are not BF16.
+    foreign: Vec<usize>,
 }
 
 impl Draft<'_> {
@@ -172,12 +178,7 @@ impl Draft<'_> {
     }
 
     fn unit(&mut self, name: String, attributes: &[String]) -> Option<UnitPlan> {
-        let weight_of = |attribute: &String| format!("{name}.{attribute}.weight");
-        let wanted = if attributes.is_empty() {
-            vec![format!("{name}.weight")]
-        } else {
-            attributes.iter().map(weight_of).collect()
-        };
+        let wanted = weight_names(&name, attributes);
         let missing: Vec<_> = wanted
             .iter()
             .filter(|member| !self.rest.contains_key(*member))
@@ -194,31 +195,32 @@ impl Draft<'_> {
         }
         let foreign: Vec<_> = wanted
             .iter()
-            .map(|member| &self.tensors[self.rest[member]])
-            .filter(|t| t.dtype != Dtype::BF16)
+            .map(|member| self.rest[member])
+            .filter(|&tensor| self.tensors[tensor].dtype != Dtype::BF16)
             .collect();
         if !foreign.is_empty() && self.options.cast == Cast::None {
             let what = format!(
                 "{} of {} tensors are not BF16 (the first is {})",
                 foreign.len(),
                 wanted.len(),
-                foreign[0].dtype
+                self.tensors[foreign[0]].dtype
             );
-            let needed = self
-                .architecture
-                .loader
-                .as_ref()
-                .is_some_and(|loader| loader.needs.contains(&name));
-            if self.architecture.dtype.plain_unless_bf16 && !needed {
+            self.foreign.extend(&foreign);
+            let error = Error::new(Code::Dtype, what.clone())
+                .in_unit(&name)
+                .in_tensor(&self.tensors[foreign[0]].name);
+            let rounds =
+                "Use the BF16 checkpoint, or set 'cast' to to-bf16, which rounds the weights";
+            if self.architecture.needs(&name) {
+                error.hint(format!("{rounds}.")).add_to(&mut self.faults);
+            } else if self.architecture.dtype.plain_unless_bf16 || self.options.keep_uncompressed {
                 self.notes
                     .push(format!("unit {name} was left uncompressed: {what}"));
+                self.left.get_or_insert(error.hint(format!("{rounds}.")));
             } else {
-                let error = Error::new(Code::Dtype, what)
-                    .in_unit(&name)
-                    .in_tensor(&foreign[0].name);
-                error
-                    .hint("Use the BF16 checkpoint, or set 'cast' to to-bf16, which rounds the weights.")
-                    .add_to(&mut self.faults);
+                let hint =
+                    format!("{rounds}, or leave such units as they are ('keep uncompressed').");
+                error.hint(hint).add_to(&mut self.faults);
             }
             return None;
         }
@@ -238,6 +240,7 @@ impl Draft<'_> {
         self.note_size(&name, weights);
         Some(UnitPlan {
             name,
+            number: 0,
             members,
             weights,
         })
@@ -279,43 +282,11 @@ impl Draft<'_> {
     fn passthrough(&mut self) -> Vec<Passthrough> {
         let rest = std::mem::take(&mut self.rest);
         rest.into_iter()
-            .map(|(name, tensor)| self.copied(name, tensor))
+            .map(|(name, tensor)| {
+                let (info, header) = (&self.tensors[tensor], self.options.header);
+                Passthrough::new(name, (tensor, info), self.architecture, header)
+            })
             .collect()
-    }
-
-    fn copied(&self, name: String, tensor: usize) -> Passthrough {
-        let info = &self.tensors[tensor];
-        let official = match self.options.header {
-            HeaderMode::SelfDescribing => info.dtype,
-            HeaderMode::Official
-                if self
-                    .architecture
-                    .keys
-                    .keep_f32
-                    .iter()
-                    .any(|kept| kept.is_match(&name)) =>
-            {
-                Dtype::F32
-            }
-            HeaderMode::Official => Dtype::BF16,
-        };
-        let conversion = Conversion::between(info.dtype, official);
-        let dtype = if conversion.is_some() {
-            official
-        } else {
-            info.dtype
-        };
-        let bytes = conversion.map_or(info.bytes(), |conversion| {
-            info.elements() * conversion.widths().1 as u64
-        });
-        Passthrough {
-            tensor,
-            name,
-            dtype,
-            shape: info.shape.clone(),
-            bytes,
-            conversion,
-        }
     }
 }
 

@@ -1,6 +1,8 @@
-//! What a compression will do, decided from the source's header alone. Every refusal that the header shows comes from here.
+//! What a compression will do, decided from the source's header alone. Every refusal that the header shows comes from here. Values are read
+//! only to tell, where a dtype is refused, what rounding would change.
 
 mod build;
+mod look;
 mod recognise;
 mod report;
 mod target;
@@ -9,17 +11,23 @@ use std::{path::PathBuf, sync::Arc};
 
 use safetensors::Dtype;
 
-use crate::{architectures::Architecture, convert::Conversion, options::Options, source::Source};
+use crate::{
+    architectures::Architecture,
+    convert::Conversion,
+    header::TensorInfo,
+    options::{HeaderMode, Options},
+    source::Source,
+};
 
 pub use build::plan;
 pub use report::PlanReport;
 pub(crate) use target::{choose as choose_target, exists as target_exists, folder_of};
 
 /// A compression, ready to start.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Plan {
     /// The open source.
-    pub source: Source,
+    pub source: Arc<Source>,
     /// The file to write.
     pub target: PathBuf,
     /// The source's architecture.
@@ -39,10 +47,12 @@ pub struct Plan {
 }
 
 /// One compression unit.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct UnitPlan {
     /// Its module path.
     pub name: String,
+    /// Its number among all units of the job, by which progress counts.
+    pub number: usize,
     /// Its tensors, in the order in which they are concatenated.
     pub members: Vec<Member>,
     /// Weights of all members.
@@ -50,7 +60,7 @@ pub struct UnitPlan {
 }
 
 /// One tensor of a unit.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Member {
     /// Index in the source's header.
     pub tensor: usize,
@@ -63,7 +73,7 @@ pub struct Member {
 }
 
 /// A tensor that is copied.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Passthrough {
     /// Index in the source's header.
     pub tensor: usize,
@@ -93,8 +103,97 @@ impl Plan {
         self.passthrough.iter().map(|tensor| tensor.bytes).sum()
     }
 
+    /// Memory that a job takes for the lists of tensors and units and for the headers, in bytes, at most: measured with the shortest names.
+    pub(crate) fn memory(&self) -> u64 {
+        let tensors = self.source.header().tensors.len() as u64;
+        self.source.header_json().len() as u64 * 4
+            + tensors * 2048
+            + self.units.len() as u64 * 10240
+    }
+
     /// The size to expect of the result. Exact sizes need the weights themselves.
     pub fn predicted_bytes(&self) -> u64 {
         self.passthrough_bytes() + self.unit_bytes() / 100 * TYPICAL_PERCENT
+    }
+}
+
+impl Plan {
+    /// Whether some weights of units are not BF16.
+    pub(crate) fn rounds(&self) -> bool {
+        let mut members = self.units.iter().flat_map(|unit| &unit.members);
+        members.any(|member| member.conversion.is_some())
+    }
+
+    /// The tensors of a unit, were it left as it is.
+    pub(crate) fn left(&self, unit: &UnitPlan) -> impl Iterator<Item = Passthrough> {
+        unit.members.iter().map(|member| {
+            let info = &self.source.header().tensors[member.tensor];
+            let (name, header) = (member.name.clone(), self.options.header);
+            Passthrough::new(name, (member.tensor, info), &self.architecture, header)
+        })
+    }
+
+    /// Bytes of a unit, were it left as it is.
+    pub(crate) fn left_bytes(&self, unit: &UnitPlan) -> u64 {
+        self.left(unit).map(|tensor| tensor.bytes).sum()
+    }
+
+    /// This plan with those units left as they are that `is_left` names.
+    pub(crate) fn leaving(&self, is_left: impl Fn(&UnitPlan) -> bool) -> Self {
+        let mut plan = self.clone();
+        let (left, units) = self.units.iter().cloned().partition(is_left);
+        let left: Vec<UnitPlan> = left;
+        plan.units = units;
+        plan.passthrough
+            .extend(left.iter().flat_map(|unit| self.left(unit)));
+        let start = |tensor: &Passthrough| self.source.header().tensors[tensor.tensor].start;
+        plan.passthrough.sort_by_key(start);
+        plan
+    }
+
+    /// This plan with those units left as they are of which a finished file has no unit, but every tensor.
+    pub(crate) fn as_found(
+        &self,
+        has_unit: impl Fn(&str) -> bool,
+        has_tensor: impl Fn(&str) -> bool,
+    ) -> Self {
+        self.leaving(|unit| {
+            let mut members = unit.members.iter();
+            !has_unit(&unit.name) && members.all(|member| has_tensor(&member.name))
+        })
+    }
+}
+
+impl Passthrough {
+    /// A tensor of the source, by index and entry, as it is copied under a name.
+    fn new(
+        name: String,
+        (tensor, info): (usize, &TensorInfo),
+        architecture: &Architecture,
+        header: HeaderMode,
+    ) -> Self {
+        let is_kept = || {
+            let mut kept = architecture.keys.keep_f32.iter();
+            kept.any(|kept| kept.is_match(&name))
+        };
+        let official = match header {
+            HeaderMode::SelfDescribing => info.dtype,
+            HeaderMode::Official if is_kept() => Dtype::F32,
+            HeaderMode::Official => Dtype::BF16,
+        };
+        let conversion = Conversion::between(info.dtype, official);
+        let converted = |conversion: Conversion| {
+            let bytes = info.elements() * conversion.widths().1 as u64;
+            (official, bytes)
+        };
+        let (dtype, bytes) = conversion.map_or((info.dtype, info.bytes()), converted);
+        Self {
+            tensor,
+            name,
+            dtype,
+            shape: info.shape.clone(),
+            bytes,
+            conversion,
+        }
     }
 }

@@ -1,8 +1,8 @@
-//! Whether the target already is the source.
+//! Whether the target already is what would be written.
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::Restoration;
+use super::{Restoration, write};
 use crate::{
     error::{Code, Result},
     progress::Progress,
@@ -10,23 +10,26 @@ use crate::{
     stored::hashes,
 };
 
-/// True where the target has the source's header, and each tensor its hash.
+/// True where the target has the header that would be written, and each tensor its hash; where hashes are not known, what the file decodes to is compared.
 ///
 /// # Errors
-/// `E_CANCELLED`; those of reading the target.
+/// `E_CANCELLED`; those of reading the target; `E_TARGET_EXISTS` and those of the file where it is decoded.
 pub fn is_result(restoration: &Restoration, progress: &Progress) -> Result<bool> {
-    let description = &restoration.description;
+    let outline = &restoration.outline;
     let found = Source::open(&restoration.target);
     let Some(found) = found
         .ok()
-        .filter(|found| found.header_json() == description.header_json)
+        .filter(|found| found.header_json() == outline.json)
     else {
         return Ok(false);
     };
-    let mut expected = description.source.clone();
-    let bytes = description.dropped.as_deref().unwrap_or_default();
-    for (tensor, range) in &restoration.parts.kept {
-        expected[*tensor] = bytes.get(range.clone()).map(xxh3_64);
+    if outline.hashes.is_empty() {
+        write::check_units(restoration, progress)?;
+        return write::compare(restoration, &found, progress).map(|()| true);
+    }
+    let mut expected = outline.hashes.clone();
+    for (tensor, range) in &outline.parts.kept {
+        expected[*tensor] = outline.kept.get(range.clone()).map(xxh3_64);
     }
     let mut tensors: Vec<_> = found.header().tensors.iter().zip(expected).collect();
     tensors.sort_by_key(|(tensor, _)| tensor.start);

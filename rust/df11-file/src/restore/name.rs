@@ -11,7 +11,8 @@ const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
 /// The same with a digit behind.
 const NUMBERED_DEVICES: [&str; 2] = ["com", "lpt"];
 
-/// The file beside `path` that has its source's name where that is harmless, and another name where it is not or is that of `path`.
+/// The file beside `path` that has its source's name where that is told and harmless; else, and where that is `path` itself, `NAME-restored.safetensors` for
+/// `NAME-DF11.safetensors`.
 pub fn beside(path: &Path, source_name: Option<&str>) -> PathBuf {
     let named = source_name
         .and_then(harmless)
@@ -19,6 +20,7 @@ pub fn beside(path: &Path, source_name: Option<&str>) -> PathBuf {
         .filter(|named| !is_same_file(path, named).unwrap_or(false));
     named.unwrap_or_else(|| {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let stem = stem.strip_suffix("-DF11").unwrap_or(&stem);
         path.with_file_name(format!("{stem}-restored.safetensors"))
     })
 }

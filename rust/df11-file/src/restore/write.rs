@@ -1,16 +1,18 @@
-//! Writing the restored file: copied tensors, decoded units, kept tensors, and the header at the end. Everything is read back for its hash.
+//! Writing the restored file: copied tensors, decoded units, kept tensors, and the header at the end. Everything is read back and compared with what was
+//! to be written, and hashed where the file tells the hash. In the same way a file that is there already is compared.
 
 use df11_codec::DecodeTables;
+use safetensors::Dtype;
 
 use super::Restoration;
 use crate::{
+    convert::Conversion,
     error::{Code, Error, Result},
     ordered::in_order,
-    output::{
-        PartialFile,
-        flush::{FlushRequests, while_flushing},
-    },
+    output::{PartialFile, flush::while_flushing},
+    plan::target_exists,
     progress::{Phase, Progress},
+    source::Source,
     stored::{
         hashes::TensorHashes,
         parts::Member,
@@ -28,7 +30,7 @@ const COPY_BYTES: u64 = 1 << 20;
 /// # Errors
 /// `E_STRUCTURE`; those of the file.
 pub fn check_units(job: &Restoration, progress: &Progress) -> Result<()> {
-    for (index, members) in &job.parts.units {
+    for (index, members) in &job.outline.parts.units {
         progress.check_cancelled()?;
         let unit = &job.stored.units[*index];
         let wrong = |message: &str| fault(message).in_unit(&unit.name);
@@ -50,18 +52,18 @@ pub fn check_units(job: &Restoration, progress: &Progress) -> Result<()> {
 /// # Errors
 /// `E_VERIFY` where something is not what the source had; those of both files; `E_CANCELLED`.
 pub fn write(job: &Restoration, file: &PartialFile, progress: &Progress) -> Result<()> {
-    let header = &job.description.header_json;
+    let header = &job.outline.json;
     let writer = Writer {
         job,
-        file,
+        place: Place::New(file),
         progress,
-        data_start: 8 + header.len() as u64,
     };
     progress.set_phase(Phase::Restoring);
     while_flushing(file, |flush| {
-        writer.copy(flush)?;
-        writer.decode(flush)?;
-        writer.keep()
+        writer.all(|bytes| {
+            progress.add_out(bytes);
+            flush.written(progress.snapshot().bytes_out);
+        })
     })?;
     progress.set_phase(Phase::Finishing);
     job.stored.file.check_unchanged()?;
@@ -69,6 +71,19 @@ pub fn write(job: &Restoration, file: &PartialFile, progress: &Progress) -> Resu
     file.sync()?;
     let length = (header.len() as u64).to_le_bytes();
     file.write(&[&length, header.as_slice()].concat(), 0)
+}
+
+/// Compares the data of a file that is there already with what would be written.
+///
+/// # Errors
+/// `E_TARGET_EXISTS` where it is another; those of [`write`].
+pub fn compare(job: &Restoration, file: &Source, progress: &Progress) -> Result<()> {
+    let writer = Writer {
+        job,
+        place: Place::Existing(file),
+        progress,
+    };
+    writer.all(|_| ())
 }
 
 fn damaged(message: &str) -> Error {
@@ -82,24 +97,41 @@ struct Memory {
     run: RunMemory,
     /// Of the unit, by its number among the parts, that was decoded last.
     tables: Option<(usize, DecodeTables)>,
-    /// As they lie in the restored file.
+    /// As they were decoded: BF16.
     weights: Vec<u8>,
+    /// As they lie in the restored file.
+    restored: Vec<u8>,
+    /// What that file has in their place.
+    back: Vec<u8>,
+}
+
+/// Where the data goes.
+enum Place<'a> {
+    /// To a file that is being written.
+    New(&'a PartialFile),
+    /// Nowhere: it should lie there already.
+    Existing(&'a Source),
 }
 
 struct Writer<'a> {
     job: &'a Restoration,
-    file: &'a PartialFile,
+    place: Place<'a>,
     progress: &'a Progress,
-    /// Where the data begins in the restored file.
-    data_start: u64,
 }
 
 impl<'a> Writer<'a> {
+    /// All data. `written` is told how many bytes have been added.
+    fn all(&self, mut written: impl FnMut(u64)) -> Result<()> {
+        self.copy(&mut written)?;
+        self.decode(&mut written)?;
+        self.keep()
+    }
+
     /// Copies the tensors that were not compressed.
-    fn copy(&self, flush: &mut FlushRequests) -> Result<()> {
+    fn copy(&self, written: &mut impl FnMut(u64)) -> Result<()> {
         let stored = &self.job.stored.file;
-        let copied = &self.job.parts.copied;
-        let tensors = &self.job.description.header.tensors;
+        let copied = &self.job.outline.parts.copied;
+        let tensors = &self.job.outline.header.tensors;
         let ends = running_sum(copied.iter().map(|(_, tensor)| {
             let bytes: u64 = tensors[*tensor].bytes();
             bytes.div_ceil(COPY_BYTES)
@@ -108,8 +140,8 @@ impl<'a> Writer<'a> {
         in_order(
             ends.last().copied().unwrap_or(0),
             self.job.threads,
-            vec![Vec::new(); self.job.threads + 2],
-            |index, buffer: &mut Vec<u8>| {
+            vec![(Vec::new(), Vec::new()); self.job.threads + 2],
+            |index, (buffer, back): &mut (Vec<u8>, Vec<u8>)| {
                 self.progress.check_cancelled()?;
                 let (number, piece) = place_of(&ends, index);
                 let (from, tensor) = copied[number];
@@ -117,20 +149,24 @@ impl<'a> Writer<'a> {
                 let at = piece * COPY_BYTES;
                 buffer.resize(COPY_BYTES.min(tensor.bytes() - at) as usize, 0);
                 stored.read(buffer, from.start + at)?;
-                self.put(buffer, tensor.start + at)
+                self.put(buffer, tensor.start + at, back)
+                    .map_err(|error| error.in_tensor(&tensor.name))
             },
-            |_, buffer| {
-                hashes.add(buffer)?;
-                self.written(buffer, flush);
+            |_, (buffer, _)| {
+                if let Some(hashes) = &mut hashes {
+                    hashes.add(buffer)?;
+                }
+                self.progress.add_stage(buffer.len() as u64);
+                written(buffer.len() as u64);
                 Ok(())
             },
         )?;
-        complete(hashes)
+        hashes.map_or(Ok(()), complete)
     }
 
     /// Decodes the units, 16 kernel chunks a task.
-    fn decode(&self, flush: &mut FlushRequests) -> Result<()> {
-        let units = &self.job.parts.units;
+    fn decode(&self, written: &mut impl FnMut(u64)) -> Result<()> {
+        let units = &self.job.outline.parts.units;
         let stored = |number: usize| &self.job.stored.units[units[number].0];
         let runs = |number: usize| stored(number).layout.chunks.div_ceil(CHUNKS_PER_RUN);
         let ends = running_sum((0..units.len()).map(runs));
@@ -149,9 +185,12 @@ impl<'a> Writer<'a> {
             |index, memory| {
                 let (number, run) = place_of(&ends, index);
                 self.progress.enter_unit(number);
-                let added = hashes.add(&memory.weights);
-                added.map_err(|error| error.in_unit(&stored(number).name))?;
-                self.written(&memory.weights, flush);
+                if let Some(hashes) = &mut hashes {
+                    let added = hashes.add(&memory.restored);
+                    added.map_err(|error| error.in_unit(&stored(number).name))?;
+                }
+                self.progress.add_stage(memory.restored.len() as u64);
+                written(memory.restored.len() as u64);
                 if run + 1 == runs(number) {
                     self.progress.unit_done();
                 }
@@ -159,7 +198,7 @@ impl<'a> Writer<'a> {
             },
         )?;
         self.progress.leave_unit();
-        complete(hashes)
+        hashes.map_or(Ok(()), complete)
     }
 
     fn run(&self, number: usize, unit: &StoredUnit, run: u64, memory: &mut Memory) -> Result<()> {
@@ -174,71 +213,96 @@ impl<'a> Writer<'a> {
         let end = (first + CHUNKS_PER_RUN).min(unit.layout.chunks);
         let range = bytes.decode(&tables, (first, end), &mut memory.run, &mut memory.weights)?;
         memory.tables = Some((number, tables));
-        self.put_weights(&self.job.parts.units[number].1, range, &mut memory.weights)
+        self.put_weights(&self.job.outline.parts.units[number].1, range, memory)
+            .map_err(|error| error.in_unit(&unit.name))
     }
 
-    /// Writes weights `from..to` of a unit to the tensors that they belong to, and reads them back.
+    /// Puts decoded weights `from..to` of a unit to the tensors that they belong to, widened where rounding them had changed none.
     fn put_weights(
         &self,
         members: &[Member],
         (from, to): (u64, u64),
-        weights: &mut [u8],
+        memory: &mut Memory,
     ) -> Result<()> {
         let begun = members.partition_point(|member| member.first + member.weights <= from);
-        for member in members[begun..]
+        let parts = members[begun..]
             .iter()
-            .take_while(|member| member.first < to)
-        {
+            .take_while(|member| member.first < to);
+        memory.restored.clear();
+        for member in parts {
             let start = member.first.max(from);
             let end = (member.first + member.weights).min(to);
-            let tensor = &self.job.description.header.tensors[member.tensor];
-            let part = &mut weights[(start - from) as usize * 2..(end - from) as usize * 2];
-            self.put(part, tensor.start + (start - member.first) * 2)?;
+            let tensor = &self.job.outline.header.tensors[member.tensor];
+            let part = &memory.weights[(start - from) as usize * 2..(end - from) as usize * 2];
+            let width = tensor.dtype.bitsize() as u64 / 8;
+            let at = memory.restored.len();
+            match Conversion::between(Dtype::BF16, tensor.dtype) {
+                Some(widening) => {
+                    memory
+                        .restored
+                        .resize(at + ((end - start) * width) as usize, 0);
+                    widening.apply(part, &mut memory.restored[at..]);
+                }
+                None => memory.restored.extend_from_slice(part),
+            }
+            let offset = tensor.start + (start - member.first) * width;
+            self.put(&memory.restored[at..], offset, &mut memory.back)
+                .map_err(|error| error.in_tensor(&tensor.name))?;
         }
         Ok(())
     }
 
     /// Writes the tensors that the model does not have.
     fn keep(&self) -> Result<()> {
-        let bytes = self.job.description.dropped.as_deref().unwrap_or_default();
-        for (tensor, range) in &self.job.parts.kept {
-            let mut part = bytes.get(range.clone()).unwrap_or_default().to_vec();
-            let info = &self.job.description.header.tensors[*tensor];
-            self.put(&mut part, info.start)?;
-            let mut hashes = self.hashes([*tensor].into_iter());
-            // Most have none: they were not read when the file was made.
-            if self.job.description.source[*tensor].is_some() {
-                hashes.add(&part)?;
+        let outline = &self.job.outline;
+        for (tensor, range) in &outline.parts.kept {
+            let part = outline.kept.get(range.clone()).unwrap_or_default();
+            let info = &outline.header.tensors[*tensor];
+            self.put(part, info.start, &mut Vec::new())
+                .map_err(|error| error.in_tensor(&info.name))?;
+            // Most have no hash: they were not read when the file was made.
+            let known = outline.hashes.get(*tensor).is_some_and(Option::is_some);
+            if let Some(mut hashes) = self.hashes([*tensor].into_iter()).filter(|_| known) {
+                hashes.add(part)?;
             }
             self.progress.add_stage(part.len() as u64);
         }
         Ok(())
     }
 
-    /// Writes `bytes` at an offset in the data, and reads them back.
-    fn put(&self, bytes: &mut [u8], offset: u64) -> Result<()> {
-        self.file.write(bytes, self.data_start + offset)?;
-        self.file.read(bytes, self.data_start + offset)
+    /// Makes sure that the restored file has `bytes` at an offset in its data: written where it is new, and read back into `back`.
+    fn put(&self, bytes: &[u8], offset: u64, back: &mut Vec<u8>) -> Result<()> {
+        back.resize(bytes.len(), 0);
+        match self.place {
+            Place::New(file) => {
+                let at = 8 + self.job.outline.json.len() as u64 + offset;
+                file.write(bytes, at)?;
+                file.read(back, at)?;
+            }
+            Place::Existing(file) => file.read(back, offset)?,
+        }
+        match self.place {
+            _ if back == bytes => Ok(()),
+            Place::Existing(_) => Err(target_exists(&self.job.target)),
+            Place::New(_) => {
+                let message = "what was read back is not what was written";
+                Err(Error::new(Code::Verify, message)
+                    .hint("Check the disk and the memory, and try again."))
+            }
+        }
     }
 
-    fn written(&self, bytes: &[u8], flush: &mut FlushRequests) {
-        self.progress.add_stage(bytes.len() as u64);
-        self.progress.add_out(bytes.len() as u64);
-        flush.written(self.progress.snapshot().bytes_out);
-    }
-
-    /// The hashes of tensors of the source, which come in this order.
-    fn hashes(&self, tensors: impl Iterator<Item = usize>) -> TensorHashes<'a> {
-        let description = &self.job.description;
+    /// The hashes of tensors, which come in this order; none where the file tells none.
+    fn hashes(&self, tensors: impl Iterator<Item = usize>) -> Option<TensorHashes<'a>> {
+        let outline = &self.job.outline;
+        if outline.hashes.is_empty() {
+            return None;
+        }
         let expected = |index: usize| {
-            let tensor = &description.header.tensors[index];
-            (
-                tensor.name.as_str(),
-                tensor.bytes(),
-                description.source[index],
-            )
+            let tensor = &outline.header.tensors[index];
+            (tensor.name.as_str(), tensor.bytes(), outline.hashes[index])
         };
-        TensorHashes::new(tensors.map(expected).collect())
+        Some(TensorHashes::new(tensors.map(expected).collect()))
     }
 }
 

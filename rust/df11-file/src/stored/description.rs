@@ -1,9 +1,10 @@
 //! What a self-describing file says about itself, read back from its metadata. Believed only as far as it fits the file.
 
-use std::io::Read;
+use std::{collections::HashMap, io::Read};
 
 use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use flate2::read::ZlibDecoder;
+use safetensors::Dtype;
 use serde::Deserialize;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -11,7 +12,8 @@ use super::units::fault;
 use crate::{
     error::Result,
     header::{Header, parse},
-    output::manifest::{FORMAT, KEY_PREFIX, MAX_KEPT_DROPPED, Stamp, most_described},
+    options::Cast,
+    output::manifest::{FORMAT, KEY_PREFIX, MAX_KEPT_DROPPED, Rounding, Stamp, most_described},
 };
 
 /// The description.
@@ -27,6 +29,8 @@ pub struct Description {
     pub header_json: Vec<u8>,
     /// Which source tensors went where.
     pub names: NameMap,
+    /// Whether rounding changed no weight of those that were not BF16: widened, they are what they were.
+    pub is_exact: bool,
     /// The bytes of the dropped tensors, one behind the other in the name map's order, where they were kept.
     pub dropped: Option<Vec<u8>>,
     /// xxh3 of each tensor of the file, in the order of their data.
@@ -53,6 +57,16 @@ struct Hashes {
 }
 
 impl Description {
+    /// Whether some weights of its units were not BF16 in the source, so that their hashes there say nothing of the file.
+    pub fn was_rounded(&self) -> bool {
+        let tensors = self.header.tensors.iter();
+        let dtypes: HashMap<_, _> = tensors
+            .map(|tensor| (tensor.name.as_str(), tensor.dtype))
+            .collect();
+        let mut members = self.names.units.iter().flat_map(|(_, members)| members);
+        members.any(|(_, source)| dtypes.get(source.as_str()) != Some(&Dtype::BF16))
+    }
+
     /// The description in the header of a file of `file_bytes`; none where it is not a self-describing file.
     ///
     /// # Errors
@@ -79,6 +93,12 @@ impl Description {
         let names = packed("names", limit)?;
         let stamp: Stamp =
             serde_json::from_str(value("stamp")?).map_err(|_| unreadable("stamp"))?;
+        if stamp.cast.parse::<Cast>().is_err() {
+            return Err(fault(&format!(
+                "its metadata df11.stamp names a cast that is not known here: {}",
+                stamp.cast
+            )));
+        }
         let header_json = packed("source_header", limit)?;
         for (key, bytes, expected) in [
             ("names", &names, &stamp.names_xxh3),
@@ -119,6 +139,7 @@ impl Description {
             header: source_header,
             header_json,
             dropped,
+            is_exact: header.meta("df11.cast") == Rounding::Exact.as_str(),
             names: serde_json::from_slice(&names).map_err(|_| unreadable("names"))?,
             tensors: hex(&hashes.tensors).ok_or_else(|| unreadable("xxh3"))?,
             source,

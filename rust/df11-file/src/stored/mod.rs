@@ -2,6 +2,7 @@
 
 pub mod description;
 pub mod hashes;
+pub mod model;
 pub mod parts;
 pub mod structure;
 pub mod unit_bytes;
@@ -37,13 +38,8 @@ impl Stored {
     pub fn open(path: &Path) -> Result<Self> {
         let file = Source::open(path)?;
         let (units, faults) = units::find(file.header());
-        if let Some(mut error) = Error::collect(faults) {
-            error.also = error
-                .also
-                .into_iter()
-                .map(|other| other.at_path(path))
-                .collect();
-            return Err(error.at_path(path));
+        if let Some(error) = Error::collect(faults) {
+            return Err(error.all_at_path(path));
         }
         if units.is_empty() {
             return Err(Error::new(Code::NotDf11, "the file holds no DF11 unit")
@@ -62,5 +58,12 @@ impl Stored {
             others,
             description,
         })
+    }
+
+    /// The names of the other tensors.
+    pub fn other_names(&self) -> HashSet<&str> {
+        let tensors = &self.file.header().tensors;
+        let others = self.others.iter();
+        others.map(|&index| tensors[index].name.as_str()).collect()
     }
 }

@@ -6,6 +6,7 @@ use safetensors::Dtype;
 
 use super::{Stored, description::Description, units::fault};
 use crate::{
+    convert::Conversion,
     error::{Code, Error, Result},
     header::{Header, TensorInfo},
 };
@@ -31,7 +32,7 @@ pub struct Parts {
     /// Kept tensors: index in the source's header, and where their bytes lie among those that were kept.
     pub kept: Vec<(usize, Range<usize>)>,
     /// Dropped tensors whose bytes were not kept: indices in the source's header.
-    missing: Vec<usize>,
+    pub missing: Vec<usize>,
 }
 
 impl Parts {
@@ -90,7 +91,11 @@ impl Parts {
         let members = self.units.iter().flat_map(|(_, members)| members);
         let rounded: Vec<_> = members
             .map(|member| tensor(member.tensor))
-            .filter(|tensor| tensor.dtype != Dtype::BF16)
+            .filter(|tensor| {
+                let comes_back = description.is_exact
+                    && Conversion::between(Dtype::BF16, tensor.dtype).is_some();
+                tensor.dtype != Dtype::BF16 && !comes_back
+            })
             .collect();
         refuse(&rounded, "were rounded to BF16 when the file was made")
     }
@@ -123,7 +128,7 @@ fn refuse(lost: &[&TensorInfo], why: &str) -> Result<()> {
     );
     Err(Error::new(Code::NotRestorable, message)
         .in_tensor(&first.name)
-        .hint("Keep the original checkpoint, or download it again."))
+        .hint("Keep the original checkpoint, or restore a usable one without them with --usable."))
 }
 
 /// Which tensors of the source have a place.

@@ -105,7 +105,10 @@ fn positions(unit: &StoredUnit, bytes: &UnitBytes<'_>) -> Result<()> {
 }
 
 /// The weights of each member, by the split positions.
-fn members(unit: &StoredUnit, bytes: &UnitBytes<'_>) -> Result<Vec<u64>> {
+///
+/// # Errors
+/// `E_STRUCTURE`; those of the file.
+pub fn members(unit: &StoredUnit, bytes: &UnitBytes<'_>) -> Result<Vec<u64>> {
     let wrong = |entry: usize| {
         let message = "the split positions do not rise within the unit";
         let error = (bytes.fault)(message).at_index(entry as u64);

@@ -24,14 +24,20 @@ proptest! {
         bytes in MIN_BUDGET..4 << 30,
         threads in 1_usize..300,
         largest in 1_u64..1 << 31,
+        plan in 0_u64..1 << 26,
     ) {
         let options = Options { max_memory: Some(bytes), threads: Some(threads), ..Options::default() };
-        let budget = Budget::new(&options, largest).unwrap();
         let counts = largest.div_ceil(PIECE_WEIGHTS) * 256 * 8;
+        let fixed = 20 * MIB + plan.saturating_sub(8 * MIB);
+        let Ok(budget) = Budget::for_plan(&options, largest, plan) else {
+            // At least half of what is left belongs to the unit.
+            prop_assert!(fixed + 2 * (counts + 9 * MIB) > bytes);
+            return Ok(());
+        };
         let spans = SPANS as u64 * (2 * budget.span_weights + budget.span_weights / PIECE_WEIGHTS * 256 * 8);
         prop_assert!(budget.threads >= 1 && budget.threads <= threads);
         prop_assert!(budget.span_weights > 0 && budget.span_weights % PIECE_WEIGHTS == 0);
-        prop_assert!(budget.threads as u64 * 4 * MIB + spans + counts + 20 * MIB <= budget.bytes);
+        prop_assert!(budget.threads as u64 * 4 * MIB + spans + counts + fixed <= budget.bytes);
         prop_assert_eq!(budget.bytes, bytes);
     }
 }

@@ -19,7 +19,7 @@ use crate::common::{
 };
 
 /// Codes without a case here, and why.
-const ELSEWHERE: [(Code, &str); 2] = [
+const ELSEWHERE: [(Code, &str); 5] = [
     (
         Code::Internal,
         "a fault of the program, which nobody can make from outside",
@@ -28,12 +28,18 @@ const ELSEWHERE: [(Code, &str); 2] = [
         Code::NoMemory,
         "the system refuses memory only to a process of its own: tests/native/test_errors.py",
     ),
+    (Code::NoGpu, "a machine without a driver: gpu_failures.rs"),
+    (
+        Code::NoKernel,
+        "a driver, or its stand-in, is needed: gpu_failures.rs",
+    ),
+    (Code::Gpu, "a driver that fails: gpu_failures.rs"),
 ];
 
 /// A case: the error, and the file that it must name.
 type Case = (Code, fn(&World) -> (Error, PathBuf));
 
-const CASES: [Case; 31] = [
+const CASES: [Case; 32] = [
     (Code::Option, |world| {
         let options = Options {
             architecture: Choice::from("Unheard"),
@@ -146,6 +152,13 @@ const CASES: [Case; 31] = [
         let place = (error.unit.as_deref(), error.tensor.as_deref(), error.index);
         assert_eq!(place, (Some("one.1"), Some("one.1.weight"), Some(1)));
         (error, path)
+    }),
+    (Code::NoGain, |world| {
+        let path = add(
+            world,
+            Tensor::bf16("one.1.weight", weights::noise(1, 90_000)),
+        );
+        (ran(world), path)
     }),
     (Code::UnitSize, |world| {
         let path = add(world, Tensor::bf16("one.1.weight", Vec::new()));

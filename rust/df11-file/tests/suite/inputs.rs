@@ -179,7 +179,7 @@ fn files_that_are_no_sound_safetensors_files() {
         (
             good[..good.len() - 1000].to_vec(),
             Code::Truncated,
-            &[&has, "again"],
+            &[&has, "repeat it"],
         ),
         (
             good[..100].to_vec(),

@@ -320,6 +320,19 @@ fn faulty_architecture_files() {
             format!("{head}[detect]\n{}", &World::definition()[units..]),
             "either [refused] or",
         ),
+        (
+            changed(r#"all = ["toy.marker"]"#, r#"none = ["a"]"#),
+            "demands neither names nor shapes",
+        ),
+        (
+            changed(r#"all = ["toy.marker"]"#, r#"any = [["toy.marker"], []]"#),
+            "a group of any in [detect] is empty",
+        ),
+        (
+            changed("[detect]\nall = [\"toy.marker\"]\n", "")
+                .replace(r#"id = "Toy""#, "id = \"Toy\"\nvariant_of = \"Toys\""),
+            "variant_of names Toys",
+        ),
         (changed("schema = 1", ""), "schema"),
         (changed("[keys]", "[kyes]"), "kyes"),
         (changed("keep_f32", "keep_f16"), "keep_f16"),
@@ -356,6 +369,69 @@ fn faulty_architecture_files() {
     let also = error.also.iter();
     let also: Vec<_> = also.map(|other| (other.code, other.path.clone())).collect();
     assert_eq!(also, [(Code::Read, Some(binary))]);
+}
+
+/// A file of the user's takes the place of a built-in one, but nothing says which of two beside each other would.
+#[test]
+fn an_id_twice_in_a_folder() {
+    let world = World::of_unit(weights::realistic(1, 10));
+    let (one, two) = (
+        world.path("architectures/toy.toml"),
+        world.path("architectures/toy2.toml"),
+    );
+    fs::write(&two, changed("a toy", "another toy")).unwrap();
+    let error = world.plan(world.options()).unwrap_err();
+    assert_eq!(error.code, Code::Definition);
+    check(&error, &two);
+    assert!(error.message.contains(one.to_str().unwrap()), "{error}");
+    // In folders of their own the later one counts.
+    fs::create_dir(world.path("more")).unwrap();
+    fs::rename(&two, world.path("more/toy.toml")).unwrap();
+    let mut options = world.options();
+    options.definitions.push(world.path("more"));
+    assert_eq!(
+        world.plan(options).unwrap().architecture.name,
+        "another toy"
+    );
+}
+
+#[test]
+fn renames_that_never_end() {
+    let world = World::of_unit(weights::realistic(1, 10));
+    let doubled = r"['^.*$', '$0$0'], ".repeat(30);
+    world.define(&changed(r"rename = [", &format!("rename = [{doubled}")));
+    let error = world.plan(world.options()).unwrap_err();
+    assert_eq!(error.code, Code::Definition);
+    check(&error, &world.path("architectures/toy.toml"));
+    assert_eq!(error.tensor.as_deref(), Some("one.0.weight"));
+    for words in ["renames of Toy", "4096 bytes"] {
+        assert!(error.message.contains(words), "{error}");
+    }
+    // What is long already may stay so.
+    let long = "a".repeat(10_000);
+    let world = World::new(vec![one("one.0.weight"), one(&long)]);
+    world.plan(world.options()).unwrap();
+}
+
+/// Headers count too: they are refused where the budget does not hold what becomes of them.
+#[test]
+fn headers_that_memory_does_not_hold() {
+    let enough = |world: &World| Options {
+        max_memory: Some(128 << 20),
+        ..world.options()
+    };
+    let long = World::new(vec![one("one.0.weight"), one(&"a".repeat(4 << 20))]);
+    let error = refusal(&long, long.small());
+    assert_eq!(error.code, Code::NoMemory);
+    assert!(error.message.contains("its header of 4194"), "{error}");
+    long.run(enough(&long)).unwrap();
+
+    let empty = |index| Tensor::new(&format!("{index}"), "U8", &[0], Vec::new());
+    let mut many: Vec<_> = (0..30_000).map(empty).collect();
+    many.push(one("one.0.weight"));
+    let many = World::new(many);
+    assert_eq!(many.fails(many.small()), Code::NoMemory);
+    many.run(enough(&many)).unwrap();
 }
 
 #[test]
@@ -399,6 +475,46 @@ fn dtypes_that_cannot_become_bf16() {
         assert_eq!(place(&error), (Some("one.0"), Some("one.0.weight")));
         assert!(error.message.contains("I64"), "{error}");
     }
+}
+
+/// Some values are read to tell what rounding would lose; the refusal stays.
+#[test]
+fn dtypes_of_which_rounding_may_lose_nothing() {
+    let hint = |values: Vec<Tensor>| {
+        let world = World::new(values);
+        let error = refusal(&world, world.options());
+        assert_eq!(error.code, Code::Dtype);
+        assert!(
+            error
+                .also
+                .iter()
+                .all(|other| !other.hint.contains("values"))
+        );
+        error.hint
+    };
+    let exact = || Tensor::f32("one.0.weight", &[0.5; 3_000]);
+    let found = hint(vec![
+        exact(),
+        Tensor::new("one.1.weight", "F16", &[1], vec![0, 0x3C]),
+    ]);
+    let words = "All 3001 values of such tensors are exact in BF16: to-bf16 loses nothing.";
+    assert!(found.ends_with(words), "{found}");
+    let mut values = [1.001; 10];
+    values[0] = 1.0;
+    let found = hint(vec![exact(), Tensor::f32("one.1.weight", &values)]);
+    let words = "Of the first 3010 values that were looked at, to-bf16 would change 9.";
+    assert!(found.ends_with(words), "{found}");
+    // More than is read: 4 bytes behind 64 MiB nobody has looked at.
+    let mut many = vec![0.5; (64 << 20) / 4 + 1];
+    many[(64 << 20) / 4] = 1.001;
+    let found = hint(vec![Tensor::f32("one.0.weight", &many)]);
+    assert!(found.contains("The 16777216 values"), "{found}");
+    assert!(
+        found.ends_with("may lose nothing; its report tells."),
+        "{found}"
+    );
+    let none = hint(vec![Tensor::new("one.0.weight", "I64", &[1], vec![0; 8])]);
+    assert!(!none.contains("values"), "{none}");
 }
 
 #[test]

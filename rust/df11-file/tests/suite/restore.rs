@@ -4,6 +4,7 @@ use std::fs;
 
 use crate::common::{
     checkpoint::{Layout, Tensor},
+    forged::Forged,
     weights,
     world::World,
 };
@@ -198,6 +199,64 @@ fn rounded_weights_are_missing() {
     assert!(error.message.contains("2 tensors with 12 bytes"), "{error}");
 }
 
+/// What rounding did not change is widened again. Every dtype, and a kept one beside it; tensors that end within a run of kernel chunks.
+#[test]
+fn exact_weights_come_back_in_their_dtype() {
+    let bf16 = |seed, n| weights::realistic(seed, n);
+    let wide = |bytes: &[u8]| -> Vec<u8> {
+        let pairs = bytes.chunks_exact(2);
+        pairs.flat_map(|high| [0, 0, high[0], high[1]]).collect()
+    };
+    let doubles = wide(&bf16(3, 3_000));
+    let doubles = doubles
+        .chunks_exact(4)
+        .map(|bytes| f64::from(f32::from_le_bytes(bytes.try_into().unwrap())));
+    let doubles: Vec<u8> = doubles.flat_map(f64::to_le_bytes).collect();
+    let halves = (0..5_000_u16).flat_map(|n| (0x3000 + (n % 512 << 3)).to_le_bytes());
+    let world = World::new(vec![
+        Tensor::new(
+            "three.0.a.weight",
+            "F32",
+            &[700_001],
+            wide(&bf16(1, 700_001)),
+        ),
+        Tensor::bf16("three.0.b.weight", bf16(2, 90_000)),
+        Tensor::new("three.0.c.weight", "F64", &[3_000], doubles),
+        Tensor::new("one.0.weight", "F16", &[5_000], halves.collect()),
+        Tensor::f32("norm.weight", &[1.001]),
+    ]);
+    let cast = Options {
+        cast: Cast::ToBf16,
+        ..world.options()
+    };
+    let report = world.run(cast).unwrap();
+    assert_eq!(report.cast.unwrap().changed_values, 0);
+    assert_eq!(report.cast.unwrap().tensors, 3);
+    let source = fs::read(world.source()).unwrap();
+    for threads in [1, 4] {
+        restored(&world, threads).unwrap();
+        let back = world.path("back.safetensors");
+        assert!(fs::read(&back).unwrap() == source);
+        fs::remove_file(back).unwrap();
+    }
+    // The stamp says so; without it nobody knows, and nobody tries.
+    let mut forged = Forged::read(&world.target());
+    assert_eq!(*forged.meta("cast"), "exact");
+    forged.remove("cast");
+    forged.write(&world.target());
+    assert_eq!(refused(&world).code, Code::NotRestorable);
+    // One that claims it and is not is found out.
+    let mut lie = Forged::read(&world.target());
+    lie.set("cast", "exact");
+    lie.source_header(|header| {
+        let (a, c) = (&header["three.0.a.weight"], &header["three.0.c.weight"]);
+        assert_eq!((&a["dtype"], &c["dtype"]), (&"F32".into(), &"F64".into()));
+        header["one.0.weight"]["dtype"] = "BF16".into();
+    });
+    lie.write(&world.target());
+    assert_eq!(refused(&world).code, Code::Verify);
+}
+
 /// A cast that had nothing to do took nothing away.
 #[test]
 fn bf16_units_come_back_whatever_the_cast() {
@@ -222,10 +281,11 @@ fn files_without_a_description() {
             ..world.options()
         })
         .unwrap();
+    // Nobody knows a toy: the architecture file is not named here.
     let error = refused(&world);
     assert_eq!(
         (error.code, error.path),
-        (Code::NotRestorable, Some(world.target()))
+        (Code::ArchUnknown, Some(world.target()))
     );
     fs::copy(world.source(), world.target()).unwrap();
     assert_eq!(refused(&world).code, Code::NotDf11);

@@ -9,6 +9,7 @@ use crate::common::{
 };
 use df11_file::{
     Code, Error,
+    check::{self, CheckOptions},
     restore::{self, RestoreOptions},
 };
 
@@ -114,6 +115,26 @@ fn name_maps_that_do_not_fit() {
         sound.write(&world.target());
     }
     restored(&world).unwrap();
+}
+
+/// The same whoever asks: verify opens the source by what the stamp says.
+#[test]
+fn stamps_of_other_programs() {
+    let world = world();
+    let mut forged = Forged::read(&world.target());
+    forged.json("stamp", |stamp| stamp["cast"] = "to-bf12".into());
+    forged.write(&world.target());
+    assert_fails(&world, Code::Structure, "a cast that is not known");
+    let options = CheckOptions {
+        against: Some(world.source()),
+        ..CheckOptions::default()
+    };
+    let error = check::start(&world.target(), options).expect_err("a refusal");
+    assert_eq!(
+        (error.code, error.path.clone()),
+        (Code::Structure, Some(world.target()))
+    );
+    assert!(error.message.contains("to-bf12"), "{error}");
 }
 
 #[test]

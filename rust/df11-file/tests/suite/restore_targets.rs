@@ -156,12 +156,12 @@ fn names_that_lead_elsewhere() {
         ("../../other.safetensors", "other.safetensors"),
         ("/etc/other.safetensors", "other.safetensors"),
         ("C:\\x\\other.safetensors", "other.safetensors"),
-        ("..", "model-DF11-restored.safetensors"),
-        ("x/..", "model-DF11-restored.safetensors"),
-        ("", "model-DF11-restored.safetensors"),
-        ("a\nb.safetensors", "model-DF11-restored.safetensors"),
-        ("NUL.safetensors", "model-DF11-restored.safetensors"),
-        ("__init__.py", "model-DF11-restored.safetensors"),
+        ("..", "model-restored.safetensors"),
+        ("x/..", "model-restored.safetensors"),
+        ("", "model-restored.safetensors"),
+        ("a\nb.safetensors", "model-restored.safetensors"),
+        ("NUL.safetensors", "model-restored.safetensors"),
+        ("__init__.py", "model-restored.safetensors"),
     ] {
         let (world, source) = world();
         let mut forged = Forged::read(&world.target());

@@ -7,7 +7,7 @@ use crate::common::{
     world::{SMALL_BUDGET, World},
 };
 use df11_file::{
-    Code, Options,
+    CastReport, Code, Options,
     options::{Cast, HeaderMode},
 };
 
@@ -162,13 +162,71 @@ fn an_f32_unit_is_refused_or_rounded() {
     // The smallest F16 is 2^-24.
     expected.extend([0x80, 0x3F, 0x80, 0x3F, 0x80, 0x33]);
     ResultFile::read(&world.target()).assert_unit("three.0", &expected);
-    let changed = values
-        .iter()
-        .filter(|value| value.to_bits() & 0xFFFF != 0)
-        .count();
-    let note = format!("{changed} values changed when they were rounded to BF16");
+    let is_rounded = |value: &&f32| value.to_bits() & 0xFFFF != 0;
+    let changed = values.iter().filter(is_rounded).count() as u64;
+    let shares = values.iter().map(|&value| {
+        let after = f32::from_bits(u32::from(to_bf16(value)) << 16);
+        f64::from((after - value) / value).abs()
+    });
+    let largest = shares.fold(0.0, f64::max);
+    let cast = report.cast.unwrap();
+    // The two F16 values, 1 and 2^-24, are BF16 values too.
+    assert_eq!((cast.tensors, cast.changed_tensors), (2, 1));
+    assert_eq!((cast.values, cast.changed_values), (600_003, changed));
+    assert_eq!((cast.to_infinity, cast.to_zero), (0, 0));
+    assert!((cast.largest_relative_change - largest).abs() < 1e-8);
+    let note = format!(
+        "rounding 2 tensors to BF16 changed {changed} of their 600003 values, in 1 tensors, by at most {:.2} %",
+        largest * 100.0
+    );
     assert!(report.notes.contains(&note), "{:?}", report.notes);
     assert_eq!(report.bytes_read, values.len() as u64 * 4 + 2 + 4 + 2);
+}
+
+fn cast(world: &World, options: Options) -> (Option<CastReport>, Vec<String>) {
+    let cast = Options {
+        cast: Cast::ToBf16,
+        ..options
+    };
+    let report = world.run(cast).unwrap();
+    (report.cast, report.notes)
+}
+
+#[test]
+fn rounding_is_counted_once_for_each_tensor() {
+    // Read twice: each value counts once all the same.
+    let mut values = vec![1.0; LARGE];
+    values[7] = 1e-45;
+    values[LARGE - 1] = 1.001;
+    let world = World::new(vec![Tensor::f32("one.0.weight", &values)]);
+    let (found, notes) = cast(&world, world.small());
+    let found = found.unwrap();
+    assert_eq!((found.tensors, found.changed_tensors), (1, 1));
+    assert_eq!((found.values, found.changed_values), (LARGE as u64, 2));
+    assert_eq!((found.to_infinity, found.to_zero), (0, 1));
+    let mut notes = notes.iter();
+    assert!(notes.any(|note| note.ends_with("; 1 became 0")));
+}
+
+#[test]
+fn rounding_that_changes_nothing_says_so() {
+    let exact = Tensor::f32("one.0.weight", &[0.5; 3_000]);
+    let world = World::new(vec![exact, Tensor::f32("norm.weight", &[1.001])]);
+    let (found, notes) = cast(&world, world.options());
+    let note = "rounding 1 tensors to BF16 changed none of their 3000 values";
+    assert!(notes.contains(&note.to_owned()), "{notes:?}");
+    assert_eq!(found.unwrap().changed_values, 0);
+    std::fs::remove_file(world.target()).unwrap();
+    // The official node rounds what it copies too.
+    let official = Options {
+        header: HeaderMode::Official,
+        ..world.options()
+    };
+    let found = cast(&world, official).0.unwrap();
+    assert_eq!((found.tensors, found.values), (2, 3_001));
+    assert_eq!((found.changed_tensors, found.changed_values), (1, 1));
+    let bf16 = World::mixed(1);
+    assert!(cast(&bf16, bf16.options()).0.is_none());
 }
 
 fn too_large(at: usize, value: u16, n: usize) -> World {

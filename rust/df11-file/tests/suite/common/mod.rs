@@ -3,8 +3,10 @@
 pub mod checkpoint;
 pub mod expected;
 pub mod forged;
+pub mod gpu;
 pub mod mount;
 pub mod result;
+pub mod shaped;
 pub mod weights;
 pub mod world;
 

@@ -1,0 +1,171 @@
+//! Which units are compressed where others may stay as they are: all are counted before anything is written.
+
+use std::{collections::HashSet, thread};
+
+use crossbeam_channel::bounded;
+
+use super::{
+    gain::Gain,
+    reader::{ReadTotals, Reader},
+    schedule, span,
+    survey::SurveyedUnit,
+    surveyor::Surveyor,
+};
+use crate::{
+    budget::{Budget, SPANS},
+    error::{Code, Error, Result},
+    plan::{Plan, UnitPlan},
+    progress::{Phase, Progress},
+    report::{LeftUnit, df11_bytes},
+    task::{spawn_scoped, stopped},
+};
+
+/// What was chosen.
+pub struct Chosen {
+    /// The plan, with the other units among its copied tensors.
+    pub plan: Plan,
+    /// Its units.
+    pub survey: FirstPass,
+    /// The units that are left as they are, and why.
+    pub left: Vec<LeftUnit>,
+}
+
+/// What is known of a plan's units before its steps begin.
+pub struct FirstPass {
+    /// The units, where they were surveyed.
+    pub units: Vec<Option<SurveyedUnit>>,
+    /// What was read for it.
+    pub read: ReadTotals,
+    /// Bytes that went through, as progress counts them.
+    pub bytes: u64,
+}
+
+impl FirstPass {
+    /// Nothing.
+    pub fn none(plan: &Plan) -> Self {
+        Self {
+            units: plan.units.iter().map(|_| None).collect(),
+            read: ReadTotals::default(),
+            bytes: 0,
+        }
+    }
+}
+
+/// Surveys all units. Those that DF11 cannot hold or would make larger are left as they are, where the loader does not need them.
+///
+/// # Errors
+/// `E_EXPONENT` where the loader does; `E_NO_GAIN` where no unit remains; those of reading; `E_CANCELLED`.
+pub fn choose(plan: &Plan, budget: &Budget, progress: &Progress) -> Result<Chosen> {
+    let steps: Vec<_> = (0..plan.units.len())
+        .map(|unit| schedule::Step::Survey { unit, keep: false })
+        .collect();
+    let loads = schedule::loads(plan, budget.span_weights, &steps);
+    let sizes = || loads.iter().map(|load| schedule::load_bytes(plan, load));
+    let bytes = sizes().sum();
+    let (home, free) = span::all_memory(sizes().max().unwrap_or(0) as usize)?;
+    let (filled, spans) = bounded(SPANS);
+    let reader = Reader::new(plan, progress);
+    let mut surveyor = Surveyor::new(plan, progress)?;
+    progress.set_phase(Phase::Reading);
+    let to_write = plan.unit_bytes() + plan.passthrough_bytes();
+    progress.set_total(bytes + to_write, plan.options.verify.stages());
+    let (surveyed, mut read) = thread::scope(|scope| {
+        let reading = spawn_scoped(scope, "df11-read", move || {
+            reader.run(&loads, &home, &free, &filled)
+        })?;
+        let units = 0..plan.units.len();
+        let surveyed = units.map(|unit| match surveyor.unit(unit, &spans, None, Vec::new()) {
+            Err(error) if error.code == Code::Exponent => Ok(Err(error)),
+            outcome => outcome.map(Ok),
+        });
+        let surveyed: Result<Vec<_>> = surveyed.collect();
+        if surveyed.is_err() {
+            // Otherwise the reader would first finish what it is reading, and wait for the brake.
+            progress.cancel();
+        }
+        drop(spans);
+        let read = reading.join().map_err(|_| stopped())?;
+        surveyed.map(|surveyed| (surveyed, read))
+    })?;
+    let (mut left, mut kept) = (Vec::new(), Vec::new());
+    for (unit, surveyed) in plan.units.iter().zip(surveyed) {
+        match reason(plan, unit, &surveyed)? {
+            Some(why) => {
+                progress.unit_done();
+                left.push(LeftUnit::new(unit, plan.left_bytes(unit), why));
+            }
+            None => kept.push(surveyed.ok()),
+        }
+    }
+    if kept.is_empty() {
+        return Err(none_remains(plan, &left));
+    }
+    let names: HashSet<&str> = left.iter().map(|unit| unit.name.as_str()).collect();
+    let is_left = |unit: &UnitPlan| names.contains(unit.name.as_str());
+    let members = plan.units.iter().filter(|unit| is_left(unit));
+    for member in members.flat_map(|unit| &unit.members) {
+        // What becomes of it is seen when it is copied.
+        read.changes.remove(&member.tensor);
+    }
+    let chosen = plan.leaving(is_left);
+    let mut gain = Gain::new(&chosen);
+    for (unit, surveyed) in chosen.units.iter().zip(kept.iter().flatten()) {
+        gain.add(unit, df11_bytes(unit, surveyed.code.layout()))?;
+    }
+    let survey = FirstPass {
+        units: kept,
+        read,
+        bytes,
+    };
+    Ok(Chosen {
+        plan: chosen,
+        survey,
+        left,
+    })
+}
+
+/// Why a unit is left as it is; none where it is compressed.
+///
+/// # Errors
+/// `E_EXPONENT` where neither can be.
+fn reason(
+    plan: &Plan,
+    unit: &UnitPlan,
+    surveyed: &std::result::Result<SurveyedUnit, Error>,
+) -> Result<Option<String>> {
+    let is_needed = plan.architecture.needs(&unit.name);
+    match surveyed {
+        Err(error) if is_needed => Err(error.clone()),
+        Err(error) => {
+            let tensor = error.tensor.as_deref().unwrap_or_default();
+            let index = error.index.unwrap_or_default();
+            Ok(Some(format!(
+                "tensor {tensor}, index {index}: {}",
+                error.message
+            )))
+        }
+        Ok(surveyed) => {
+            let (df11, left) = (
+                df11_bytes(unit, surveyed.code.layout()),
+                plan.left_bytes(unit),
+            );
+            let grows = df11 > left && !is_needed;
+            Ok(grows.then(|| format!("as DF11 it would take {df11} bytes instead of {left}")))
+        }
+    }
+}
+
+fn none_remains(plan: &Plan, left: &[LeftUnit]) -> Error {
+    let first = left.first();
+    let why = first.map_or("", |unit| unit.reason.as_str());
+    let error = Error::new(
+        Code::NoGain,
+        format!(
+            "nothing would be gained: every unit would have to stay as it is, this one because {why}"
+        ),
+    );
+    error
+        .in_unit(first.map_or("", |unit| unit.name.as_str()))
+        .at_path(plan.source.path())
+        .hint("Use the file as it is.")
+}

@@ -1,0 +1,143 @@
+//! What the restored file will be: its header, and where each of its tensors comes from.
+
+use std::collections::HashMap;
+
+use safetensors::Dtype;
+
+use crate::{
+    error::{Code, Error, Result},
+    header::{self, Header, MAX_HEADER_BYTES, TensorEntry},
+    output::manifest::KEY_PREFIX,
+    stored::{
+        Stored,
+        description::Description,
+        model::Weight,
+        parts::{Member, Parts},
+    },
+};
+
+/// The restored file.
+pub struct Outline {
+    /// Its header.
+    pub header: Header,
+    /// The header's JSON text.
+    pub json: Vec<u8>,
+    /// Where its tensors come from.
+    pub parts: Parts,
+    /// The bytes of the tensors that were kept in the metadata.
+    pub kept: Vec<u8>,
+    /// xxh3 of each tensor, none where it was not read; empty where the file tells none.
+    pub hashes: Vec<Option<u64>>,
+}
+
+impl Outline {
+    /// The very source.
+    pub fn source(description: Description, parts: Parts) -> Self {
+        Self {
+            header: description.header,
+            json: description.header_json,
+            parts,
+            kept: description.dropped.unwrap_or_default(),
+            hashes: description.source,
+        }
+    }
+
+    /// A checkpoint of the model: the `weights` of each unit, in the order of the file's units, and its other tensors as they are. In the official order,
+    /// in which every tensor is aligned.
+    ///
+    /// # Errors
+    /// `E_NAME_COLLISION`; `E_NOT_RESTORABLE` where its header would be longer than any reader takes.
+    pub fn checkpoint(stored: &Stored, weights: &[Vec<Weight>]) -> Result<Self> {
+        let tensors = &stored.file.header().tensors;
+        let others = stored.others.iter().map(|&index| &tensors[index]);
+        let others = others.map(|tensor| TensorEntry {
+            name: tensor.name.clone(),
+            dtype: tensor.dtype,
+            shape: tensor.shape.clone(),
+            bytes: tensor.bytes(),
+        });
+        let members = weights.iter().flatten().map(|weight| TensorEntry {
+            name: weight.name.clone(),
+            dtype: Dtype::BF16,
+            shape: weight.shape.clone(),
+            bytes: weight.weights * 2,
+        });
+        let mut entries: Vec<_> = others.chain(members).collect();
+        entries.sort_by(header::official_order);
+        let places = places(&entries)?;
+        let place = |name: &str| places.get(name).copied().unwrap_or_default();
+
+        let units = weights.iter().map(|weights| {
+            let mut first = 0;
+            let member = |weight: &Weight| {
+                let (tensor, weights) = (place(&weight.name), weight.weights);
+                let member = Member {
+                    tensor,
+                    first,
+                    weights,
+                };
+                first += weights;
+                member
+            };
+            weights.iter().map(member).collect()
+        });
+        let mut units: Vec<_> = units.enumerate().collect();
+        units.sort_by_key(|(index, _)| stored.units[*index].place.encoded_exponent);
+        let copied = stored.others.iter();
+        let mut copied: Vec<_> = copied
+            .map(|&index| (index, place(&tensors[index].name)))
+            .collect();
+        copied.sort_by_key(|(index, _)| (tensors[*index].start, tensors[*index].end));
+
+        let bytes = header::serialize(&entries, &metadata(stored.file.header()), 0);
+        let data_bytes = entries.iter().map(|entry| entry.bytes).sum();
+        header::check_with_reference(&bytes, data_bytes)?;
+        let json = bytes[8..].to_vec();
+        if json.len() as u64 > MAX_HEADER_BYTES {
+            let message = "the header of the restored file would be longer than any reader takes";
+            return Err(Error::new(Code::NotRestorable, message));
+        }
+        Ok(Self {
+            header: header::parse(&json, data_bytes)?,
+            json,
+            parts: Parts {
+                units,
+                copied,
+                kept: Vec::new(),
+                missing: Vec::new(),
+            },
+            kept: Vec::new(),
+            hashes: Vec::new(),
+        })
+    }
+
+    /// Size of the file in bytes.
+    pub fn bytes(&self) -> u64 {
+        8 + self.json.len() as u64 + self.header.data_bytes
+    }
+}
+
+/// Where each tensor stands in the header.
+fn places(entries: &[TensorEntry]) -> Result<HashMap<&str, usize>> {
+    let mut places = HashMap::with_capacity(entries.len());
+    for (place, entry) in entries.iter().enumerate() {
+        if places.insert(entry.name.as_str(), place).is_some() {
+            let message = "two tensors of the restored file would have this name";
+            return Err(Error::new(Code::NameCollision, message)
+                .in_tensor(&entry.name)
+                .hint("The file holds it compressed and as it is, or twice compressed: make it again."));
+        }
+    }
+    Ok(places)
+}
+
+/// What the file's metadata says besides its own description, and the format that some readers ask a checkpoint for.
+fn metadata(header: &Header) -> Vec<(String, String)> {
+    let entries = header.metadata.iter();
+    let foreign = entries.filter(|(key, _)| !key.starts_with(KEY_PREFIX));
+    let mut metadata: Vec<_> = foreign.cloned().collect();
+    if !metadata.iter().any(|(key, _)| key == "format") {
+        metadata.push(("format".to_owned(), "pt".to_owned()));
+    }
+    metadata
+}

@@ -1,0 +1,1 @@
+"""What is published: versions, wheels, the registry's archive."""

@@ -1,0 +1,124 @@
+// Result cards, messages and fresh lists for the nodes of this pack. Without this file everything still works.
+
+import { api } from "../../scripts/api.js";
+import { app } from "../../scripts/app.js";
+import { cardOf, failureOf, NODES, problemOf, readingTime, writes } from "./card.js";
+
+const NAME = "DFloat11 Compress";
+const MARKS = { done: "✓", same: "=", warning: "!" };
+// Pixels: of a card before it scrolls, of an empty one, and what ComfyUI leaves free above and below a widget.
+const TALLEST = 360;
+const SHORTEST = 40;
+const MARGINS = 20;
+let problem = "";
+
+function message(severity, detail) {
+  app.extensionManager?.toast?.add?.({ severity, summary: NAME, detail, life: readingTime(detail) });
+}
+
+async function refreshLists() {
+  try {
+    await app.extensionManager.command.execute("Comfy.RefreshNodeDefinitions");
+  } catch {
+    await app.refreshComboInNodes?.();
+  }
+}
+
+function element(tag, style, text = "") {
+  const made = document.createElement(tag);
+  Object.assign(made.style, style);
+  made.textContent = text;
+  return made;
+}
+
+/** The place for cards on a node, made when there is something to show. */
+function place(node) {
+  const known = node.widgets?.find((widget) => widget.name === "df11_card");
+  if (known) return known.element;
+  const box = element("div", {
+    boxSizing: "border-box",
+    padding: "8px 10px",
+    overflow: "auto",
+    borderRadius: "6px",
+    background: "var(--comfy-input-bg)",
+    color: "var(--input-text)",
+    font: "12px/1.5 system-ui, sans-serif",
+    userSelect: "text",
+    overflowWrap: "anywhere",
+  });
+  box.className = "df11-card";
+  const getMinHeight = () => Number(box.dataset.height ?? SHORTEST);
+  node.addDOMWidget?.("df11_card", "DF11_CARD", box, { serialize: false, hideOnZoom: false, getMinHeight });
+  return box;
+}
+
+/** The parts below each other; consecutive rows share their columns, and so do the lines of a table. */
+function body(parts) {
+  const all = element("div", {});
+  let grid = null;
+  let columns = 0;
+  for (const { label, cells, text } of parts) {
+    const entries = cells ?? (label ? [label, text] : [text]);
+    const kind = cells ? -entries.length : entries.length;
+    if (!grid || kind !== columns) {
+      const template = cells ? `minmax(6em, 1fr) repeat(${entries.length - 1}, auto)` : label ? "max-content 1fr" : "1fr";
+      grid = element("div", { display: "grid", gridTemplateColumns: template, columnGap: "12px" });
+      columns = kind;
+      all.append(grid);
+    }
+    entries.forEach((entry, at) => grid.append(element("span", { opacity: label && at === 0 ? "0.7" : "1" }, entry)));
+  }
+  return all;
+}
+
+function fill(node, { state, title, parts }) {
+  const box = place(node);
+  box.dataset.state = state;
+  box.replaceChildren(element("div", { fontWeight: "600" }, `${MARKS[state]} ${title}`), body(parts));
+  // The page lays the card out at the node's width before its height is known.
+  requestAnimationFrame(() => {
+    box.style.height = "auto";
+    box.dataset.height = String(Math.min(TALLEST, Math.max(SHORTEST, box.scrollHeight + MARGINS + 2)));
+    box.style.height = "";
+    const wanted = node.computeSize?.();
+    if (wanted) node.setSize?.([Math.max(node.size[0], wanted[0]), Math.max(node.size[1], wanted[1])]);
+    node.setDirtyCanvas?.(true, true);
+  });
+}
+
+app.registerExtension({
+  name: "DFloat11Compress.Results",
+
+  beforeRegisterNodeDef(_type, definition) {
+    if (NODES.includes(definition.name)) problem ||= problemOf(definition);
+  },
+
+  nodeCreated(node) {
+    if (!NODES.includes(node.comfyClass)) return;
+    if (problem) fill(node, { state: "warning", title: "Native part missing", parts: [{ text: problem }] });
+    const before = node.onExecuted;
+    let last = "";
+    node.onExecuted = function (output, ...rest) {
+      before?.call(this, output, ...rest);
+      const card = cardOf(output);
+      // ComfyUI sends the output of an unchanged node again with every run.
+      if (!card || last === output.text[0]) return;
+      last = output.text[0];
+      fill(this, card);
+      message(card.state === "warning" ? "warn" : "success", card.title);
+      if (writes(this.comfyClass)) refreshLists();
+    };
+  },
+
+  setup() {
+    if (problem) {
+      message("warn", problem);
+      const badge = { label: `${NAME}: native part missing`, url: "", icon: "pi pi-exclamation-triangle" };
+      app.registerExtension({ name: "DFloat11Compress.Missing", aboutPageBadges: [badge] });
+    }
+    api.addEventListener("execution_error", ({ detail }) => {
+      const sentence = failureOf(detail);
+      if (sentence) message("error", sentence);
+    });
+  },
+});
