@@ -154,7 +154,10 @@ impl Error {
         Self {
             code,
             message: message.into(),
-            hint: String::new(),
+            hint: match code {
+                Code::Internal => "Please report it.".to_owned(),
+                _ => String::new(),
+            },
             path: None,
             unit: None,
             tensor: None,
@@ -208,7 +211,9 @@ impl Error {
 
     /// A failed read of `path`.
     pub fn read(path: &Path, source: &io::Error) -> Self {
-        Self::new(Code::Read, format!("cannot be read: {source}")).at_path(path)
+        Self::new(Code::Read, format!("cannot be read: {source}"))
+            .hint("Check the name, the disk, and the permissions.")
+            .at_path(path)
     }
 
     /// A failed write to `path`; a full disk gets its own code.
@@ -233,6 +238,17 @@ impl Error {
         Self::new(code, format!("{what}: {source}"))
             .hint(hint)
             .at_path(path)
+    }
+
+    /// Adds this one to what was found so far. A file may hold a fault for each of its tensors: beyond some, only that there are more is told.
+    pub fn add_to(self, faults: &mut Vec<Self>) {
+        const MOST: usize = 100;
+        if faults.len() < MOST {
+            faults.push(self);
+        } else if faults.len() == MOST {
+            let more = Self::new(self.code, "there are further faults, which are not listed");
+            faults.push(more.hint("Mend these first."));
+        }
     }
 
     /// The first error with the others attached, or nothing where there are none.

@@ -85,8 +85,9 @@ macro_rules! named {
                     $($text => Ok(Self::$variant),)+
                     _ => Err(crate::error::Error::new(
                         crate::error::Code::Option,
-                        format!("{text} is not one of {}", Self::NAMES.join(", ")),
-                    )),
+                        format!("there is no choice {text}"),
+                    )
+                    .hint(format!("Choose one of {}.", Self::NAMES.join(", ")))),
                 }
             }
         }

@@ -12,6 +12,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::{
     error::{Code, Error, Result},
     header::{self, Header, MAX_HEADER_BYTES, TRUNCATED_HINT},
+    output::MARKER,
     system,
 };
 
@@ -205,6 +206,12 @@ fn check_start(start: &[u8], file_bytes: u64) -> Result<u64> {
         return not_safetensors(
             "this is a web page, not a model",
             "The download needs a login or another address; download it again.",
+        );
+    }
+    if start.starts_with(MARKER) {
+        return not_safetensors(
+            "this is the unfinished file of a run that was interrupted, or is still going on",
+            "Start that run again; it replaces the file.",
         );
     }
     let Some((length, _)) = start.split_first_chunk::<8>() else {

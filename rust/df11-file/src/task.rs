@@ -72,8 +72,7 @@ impl<R: Clone + Send + 'static> Task<R> {
                 Err(Error::new(
                     Code::Internal,
                     "a fault in DFloat11 Compress; nothing was left behind",
-                )
-                .hint("Please report it."))
+                ))
             };
             *shared.outcome() = Some(result.unwrap_or_else(fault));
             shared.ended.notify_all();
@@ -164,4 +163,5 @@ fn no_thread(error: &std::io::Error) -> Error {
         Code::NoMemory,
         format!("threads cannot be started: {error}"),
     )
+    .hint("Close other programs, or allow fewer threads.")
 }

@@ -1,43 +1,17 @@
 //! A job asks for its memory at its start: what a unit is encoded and checked with goes on to the next one.
 #![allow(missing_docs, unsafe_code, clippy::unwrap_used)]
 
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    fs,
-    sync::atomic::{AtomicU64, Ordering::Relaxed},
-    time::Duration,
-};
+mod counting;
+
+use std::{fs, sync::atomic::Ordering::Relaxed, time::Duration};
+
+use counting::{ASKED, Counting};
 
 use df11_file::{
     Job, Options,
     options::{HeaderMode, Verify},
     plan,
 };
-
-/// Counts every byte that is ever asked for.
-struct Counting;
-
-static ASKED: AtomicU64 = AtomicU64::new(0);
-
-// SAFETY: the system's allocator does all; this one only counts.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ASKED.fetch_add(layout.size() as u64, Relaxed);
-        // SAFETY: as the caller promises.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promises.
-        unsafe { System.dealloc(place, layout) }
-    }
-
-    unsafe fn realloc(&self, place: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ASKED.fetch_add(size as u64, Relaxed);
-        // SAFETY: as the caller promises.
-        unsafe { System.realloc(place, layout, size) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;

@@ -7,6 +7,7 @@ pub mod codec_round_trip;
 pub mod header;
 pub mod input;
 pub mod kernels;
+pub mod stored;
 #[allow(dead_code)]
 #[path = "../../df11-codec/tests/common/unit.rs"]
 pub mod unit;

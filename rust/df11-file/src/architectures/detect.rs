@@ -78,13 +78,24 @@ impl Detect {
             && !self.not_shape.iter().any(|rule| names.axis_is(rule))
     }
 
-    /// Which share of the demanded names is there, 0 to 1: for the message about an unknown model.
+    /// Which share of the rules holds, 0 to 1, and 0 where no demanded name is there: for the message about an unknown model.
     pub fn likeness(&self, names: &Names<'_>) -> f64 {
         let present = self.all.iter().filter(|name| names.has(name)).count();
-        if self.all.is_empty() {
-            0.0
-        } else {
-            present as f64 / self.all.len() as f64
+        if present == 0 {
+            return 0.0;
         }
+        let is_there = |group: &&Vec<String>| group.iter().any(|name| names.has(name));
+        let right = |rule: &&ShapeRule| names.axis_is(rule);
+        let held = present
+            + self.any.iter().filter(is_there).count()
+            + self.none.iter().filter(|name| !names.has(name)).count()
+            + self.shape.iter().filter(right).count()
+            + self.not_shape.iter().filter(|rule| !right(rule)).count();
+        let rules = self.all.len()
+            + self.any.len()
+            + self.none.len()
+            + self.shape.len()
+            + self.not_shape.len();
+        held as f64 / rules as f64
     }
 }

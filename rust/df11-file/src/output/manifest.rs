@@ -10,7 +10,13 @@ use serde_json::json;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::FileMap;
-use crate::{error::Result, header::Header, options::Verify, plan::Plan, source::SourceIdentity};
+use crate::{
+    error::{Code, Error, Result},
+    header::Header,
+    options::Verify,
+    plan::Plan,
+    source::SourceIdentity,
+};
 
 /// Value of the key `df11.format`: the name and version of this layout of metadata.
 pub const FORMAT: &str = "df11-self-describing/1";
@@ -18,6 +24,9 @@ pub const FORMAT: &str = "df11-self-describing/1";
 pub const KEY_PREFIX: &str = "df11.";
 /// Dropped tensors are kept in the metadata where all of them together have at most so many bytes.
 pub const MAX_KEPT_DROPPED: u64 = 64 * 1024;
+/// What a description unpacks to is at most so many bytes, and this share of the file: a small file must not take much memory.
+const MAX_DESCRIBED: u64 = 2 << 20;
+const DESCRIBED_SHARE: u64 = 8;
 /// Above this header size ComfyUI's metadata view stays empty, so the source's own entries, which its header holds too, are left out.
 const MAX_HEADER: u64 = 1 << 20;
 /// Stands for a hash that is not known.
@@ -115,9 +124,19 @@ impl Manifest {
     /// The metadata of `plan`'s result, apart from the hashes. Reads small dropped tensors.
     ///
     /// # Errors
-    /// Those of the source.
+    /// Those of the source; `E_OPTION` where there is too much to describe for readers to accept it.
     pub fn new(plan: &Plan) -> Result<Self> {
         let header = plan.source.header();
+        let names = names(plan);
+        let described = names.len().max(plan.source.header_json().len()) as u64;
+        if described > most_described(plan.passthrough_bytes() + plan.unit_bytes() / 2) {
+            let message = format!(
+                "its header takes {described} bytes to describe, too many beside so little data"
+            );
+            return Err(Error::new(Code::Option, message)
+                .hint("Choose the official header, which describes nothing.")
+                .at_path(plan.source.path()));
+        }
         let stamp = serde_json::to_string(&Stamp::of(plan)).unwrap_or_default();
         let entry = |key: &str, value: String| (format!("{KEY_PREFIX}{key}"), value);
         let mut entries = vec![
@@ -137,7 +156,7 @@ impl Manifest {
                     .into_owned(),
             ),
             entry("source_header", pack(plan.source.header_json())),
-            entry("names", pack(names(plan).as_bytes())),
+            entry("names", pack(names.as_bytes())),
         ];
         if let Some(bytes) = dropped_bytes(plan)? {
             entries.push(entry("dropped", pack(&bytes)));
@@ -198,6 +217,11 @@ impl Manifest {
         };
         map.header(&self.metadata(&hashes, rounding)).len() as u64
     }
+}
+
+/// Most bytes that each part of a description unpacks to, in a file of so many bytes.
+pub fn most_described(file_bytes: u64) -> u64 {
+    MAX_DESCRIBED + file_bytes / DESCRIBED_SHARE
 }
 
 /// The name map as JSON: prefix, units with their members, passthrough and dropped tensors, each by its name here and in the source.

@@ -7,5 +7,5 @@ mod partial;
 mod stream;
 
 pub use file_map::{FileMap, UNKNOWN, UnitPlace, split_positions, unit_tensors};
-pub use partial::PartialFile;
+pub use partial::{MARKER, PartialFile};
 pub use stream::{Region, TensorStream};

@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// First bytes of every partial file of ours. As a safetensors header length they are absurd, so no loader takes the file for a model.
-const MARKER: &[u8; 16] = b"DF11-PARTIAL/1\r\n";
+pub const MARKER: &[u8; 16] = b"DF11-PARTIAL/1\r\n";
 
 /// A file being written. Dropped before [`Self::commit`], it is removed.
 #[derive(Debug)]
@@ -152,7 +152,9 @@ impl PartialFile {
     fn publish(&self, replace: bool) -> Result<()> {
         if !is_at(&self.file, &self.path) {
             let message = "another program took the file away while it was being written";
-            return Err(Error::new(Code::Write, message).at_path(&self.path));
+            return Err(Error::new(Code::Write, message)
+                .hint("Start again, or choose another name.")
+                .at_path(&self.path));
         }
         if !replace {
             // A hard link, unlike a rename, never overwrites.

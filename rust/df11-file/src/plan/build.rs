@@ -30,24 +30,19 @@ pub fn plan(source: &Path, target: Option<&Path>, options: Options) -> Result<Pl
         let error = Error::new(Code::Option, "a rate of 0 would never end");
         return Err(error.hint("Allow some bytes a second, or set no limit."));
     }
-    let library = Library::load(&options.definitions)?;
     let source = Source::open_within(source, Budget::longest_header(&options))?;
     let path = source.path().to_path_buf();
-    let plan = build(source, &library, target, options);
+    let plan = build(source, target, options);
     plan.map_err(|error| error.all_at_path(&path))
 }
 
-fn build(
-    source: Source,
-    library: &Library,
-    target: Option<&Path>,
-    options: Options,
-) -> Result<Plan> {
+fn build(source: Source, target: Option<&Path>, options: Options) -> Result<Plan> {
     let header = source.header();
     let prefix = strip_prefix(header);
-    if let Some(refusal) = recognise::refusal(header, prefix) {
+    if let Some(refusal) = recognise::refusal(&source, prefix) {
         return Err(refusal);
     }
+    let library = Library::load(&options.definitions)?;
     let architecture = library.find(&Names::new(header, prefix), &options.architecture)?;
     let mut faults = Vec::new();
     let mut notes = Vec::new();
@@ -138,7 +133,8 @@ fn name_tensors(
                     let message =
                         format!("it and {} would both be called {name}", tensors[other].name);
                     let error = Error::new(Code::NameCollision, message).in_tensor(&tensor.name);
-                    faults.push(error.hint("Remove one of the two from the checkpoint."));
+                    let error = error.hint("Remove one of the two from the checkpoint.");
+                    error.add_to(faults);
                 }
             }
         }
@@ -191,11 +187,10 @@ impl Draft<'_> {
         if !missing.is_empty() {
             let message = format!("the source lacks {}", missing.join(", "));
             let hint = "The checkpoint is incomplete, or a variant that the architecture file does not cover.";
-            self.faults.push(
-                Error::new(Code::UnitIncomplete, message)
-                    .in_unit(&name)
-                    .hint(hint),
-            );
+            Error::new(Code::UnitIncomplete, message)
+                .in_unit(&name)
+                .hint(hint)
+                .add_to(&mut self.faults);
             return None;
         }
         let foreign: Vec<_> = wanted
@@ -217,7 +212,7 @@ impl Draft<'_> {
             let rounds =
                 "Use the BF16 checkpoint, or set 'cast' to to-bf16, which rounds the weights";
             if self.architecture.needs(&name) {
-                self.faults.push(error.hint(format!("{rounds}.")));
+                error.hint(format!("{rounds}.")).add_to(&mut self.faults);
             } else if self.architecture.dtype.plain_unless_bf16 || self.options.keep_uncompressed {
                 self.notes
                     .push(format!("unit {name} was left uncompressed: {what}"));
@@ -225,7 +220,7 @@ impl Draft<'_> {
             } else {
                 let hint =
                     format!("{rounds}, or leave such units as they are ('keep uncompressed').");
-                self.faults.push(error.hint(hint));
+                error.hint(hint).add_to(&mut self.faults);
             }
             return None;
         }
@@ -238,8 +233,9 @@ impl Draft<'_> {
             let message =
                 format!("it has {weights} weights; DF11 units have 1 to {MAX_UNIT_WEIGHTS}");
             let error = Error::new(Code::UnitSize, message).in_unit(&name);
-            self.faults
-                .push(error.hint("The architecture file does not fit the model."));
+            error
+                .hint("The architecture file does not fit the model.")
+                .add_to(&mut self.faults);
         }
         self.note_size(&name, weights);
         Some(UnitPlan {
@@ -271,7 +267,9 @@ impl Draft<'_> {
         if info.dtype != Dtype::BF16 && conversion.is_none() {
             let error = Error::new(Code::Dtype, format!("{} cannot become BF16", info.dtype));
             let error = error.in_unit(unit).in_tensor(&info.name);
-            self.faults.push(error.hint("Use the BF16 checkpoint."));
+            error
+                .hint("Use the BF16 checkpoint.")
+                .add_to(&mut self.faults);
         }
         Some(Member {
             tensor,

@@ -1,28 +1,42 @@
 //! Sources that are something else than a BF16 checkpoint, recognised by names and dtypes.
 
 use safetensors::Dtype;
+use serde::Deserialize;
 
 use crate::{
     error::{Code, Error},
-    header::Header,
+    header::TensorInfo,
+    source::Source,
 };
 
-/// Name endings that quantisers leave.
-const MARKERS: [&str; 4] = [
-    ".comfy_quant",
-    ".scale_weight",
-    ".weight_scale",
-    "scaled_fp8",
+/// What the `comfy_quant` tensor beside a quantised weight says, as JSON.
+#[derive(Deserialize)]
+struct ComfyQuant {
+    format: String,
+}
+
+const COMFY_QUANT: &str = ".comfy_quant";
+/// More than any such tensor has.
+const MAX_COMFY_QUANT_BYTES: u64 = 4096;
+
+/// Name endings that quantisers leave, and what they are left by.
+const MARKERS: [(&str, &str); 8] = [
+    (".weight_scale_2", "nvfp4"),
+    (".weight_scale", "scaled, marked by weight_scale"),
+    (".scale_weight", "scaled fp8, marked by scale_weight"),
+    ("scaled_fp8", "scaled fp8, marked by scaled_fp8"),
+    (".weight.quant_map", "bitsandbytes, 4 bits"),
+    (".SCB", "bitsandbytes, int8"),
+    ("_proj_blocks", "mxfp4"),
+    (".qweight", "GPTQ or AWQ, marked by qweight"),
 ];
 
 /// The refusal of a file whose model, the tensors under `prefix`, is compressed or quantised already. What lies beside it is left out
 /// anyway.
-pub fn refusal(header: &Header, prefix: &str) -> Option<Error> {
+pub fn refusal(source: &Source, prefix: &str) -> Option<Error> {
     let tensors = || {
-        header
-            .tensors
-            .iter()
-            .filter(|tensor| tensor.name.starts_with(prefix))
+        let tensors = source.header().tensors.iter();
+        tensors.filter(|tensor| tensor.name.starts_with(prefix))
     };
     let ends = |suffix: &str| tensors().find(|tensor| tensor.name.ends_with(suffix));
     if let (Some(tensor), Some(_)) = (ends(".encoded_exponent"), ends(".sign_mantissa")) {
@@ -30,26 +44,39 @@ pub fn refusal(header: &Header, prefix: &str) -> Option<Error> {
             .in_tensor(&tensor.name);
         return Some(error.hint("Load it with a DFloat11 loader as it is."));
     }
-    let quantized = |what: String, tensor: &str| {
-        Error::new(
-            Code::Quantized,
-            format!("the weights are quantised ({what}), so there is nothing lossless to gain"),
-        )
-        .in_tensor(tensor)
-        .hint("Use the BF16 file of the model.")
+    let by_comfy = || {
+        let tensor = ends(COMFY_QUANT)?;
+        let format = comfy_format(source, tensor);
+        let format = format.unwrap_or_else(|| "that cannot be read".to_owned());
+        Some((tensor, format!("comfy_quant format {format}")))
     };
-    if let Some(tensor) = tensors().find(|tensor| is_quantized(tensor.dtype)) {
-        return Some(quantized(tensor.dtype.to_string(), &tensor.name));
+    let by_name = || {
+        let mut markers = MARKERS.iter();
+        markers.find_map(|(marker, what)| Some((ends(marker)?, (*what).to_owned())))
+    };
+    let by_dtype = || {
+        let tensor = tensors().find(|tensor| is_quantized(tensor.dtype))?;
+        Some((tensor, tensor.dtype.to_string()))
+    };
+    let (tensor, what) = by_comfy().or_else(by_name).or_else(by_dtype)?;
+    let message =
+        format!("the weights are quantised ({what}), so there is nothing lossless to gain");
+    Some(
+        Error::new(Code::Quantized, message)
+            .in_tensor(&tensor.name)
+            .hint("Use the BF16 file of the model."),
+    )
+}
+
+/// The format that a `comfy_quant` tensor names.
+fn comfy_format(source: &Source, tensor: &TensorInfo) -> Option<String> {
+    if tensor.bytes() > MAX_COMFY_QUANT_BYTES {
+        return None;
     }
-    let marked = MARKERS
-        .iter()
-        .find_map(|marker| Some((marker, ends(marker)?)));
-    marked.map(|(marker, tensor)| {
-        quantized(
-            format!("marked by {}", marker.trim_start_matches('.')),
-            &tensor.name,
-        )
-    })
+    let mut text = vec![0; tensor.bytes() as usize];
+    source.read(&mut text, tensor.start).ok()?;
+    let quant: ComfyQuant = serde_json::from_slice(&text).ok()?;
+    Some(quant.format)
 }
 
 fn is_quantized(dtype: Dtype) -> bool {

@@ -11,9 +11,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::units::fault;
 use crate::{
     error::Result,
-    header::{Header, MAX_HEADER_BYTES, parse},
+    header::{Header, parse},
     options::Cast,
-    output::manifest::{FORMAT, KEY_PREFIX, MAX_KEPT_DROPPED, Rounding, Stamp},
+    output::manifest::{FORMAT, KEY_PREFIX, MAX_KEPT_DROPPED, Rounding, Stamp, most_described},
 };
 
 /// The description.
@@ -67,11 +67,11 @@ impl Description {
         members.any(|(_, source)| dtypes.get(source.as_str()) != Some(&Dtype::BF16))
     }
 
-    /// The description in a header; none where it is not a self-describing file.
+    /// The description in the header of a file of `file_bytes`; none where it is not a self-describing file.
     ///
     /// # Errors
     /// `E_STRUCTURE` where it cannot be read.
-    pub fn read(header: &Header) -> Result<Option<Self>> {
+    pub fn read(header: &Header, file_bytes: u64) -> Result<Option<Self>> {
         if header.meta("df11.format") != Some(FORMAT) {
             let ours = |(key, _): &(String, String)| key.starts_with(KEY_PREFIX);
             return match header.metadata.iter().find(|entry| ours(entry)) {
@@ -89,7 +89,8 @@ impl Description {
         let packed = |key: &str, limit: u64| {
             value(key).and_then(|text| unpack(text, limit).ok_or_else(|| unreadable(key)))
         };
-        let names = packed("names", MAX_HEADER_BYTES)?;
+        let limit = most_described(file_bytes);
+        let names = packed("names", limit)?;
         let stamp: Stamp =
             serde_json::from_str(value("stamp")?).map_err(|_| unreadable("stamp"))?;
         if stamp.cast.parse::<Cast>().is_err() {
@@ -98,7 +99,7 @@ impl Description {
                 stamp.cast
             )));
         }
-        let header_json = packed("source_header", MAX_HEADER_BYTES)?;
+        let header_json = packed("source_header", limit)?;
         for (key, bytes, expected) in [
             ("names", &names, &stamp.names_xxh3),
             ("source_header", &header_json, &stamp.source.header_xxh3),
@@ -114,6 +115,12 @@ impl Description {
         let source_header = data_bytes
             .and_then(|data_bytes| parse(&header_json, data_bytes).ok())
             .ok_or_else(|| unreadable("source_header"))?;
+        // Short strings take more memory than text: no more of them than the source's tensors need, a unit's name for each at most.
+        if quotes(&names) > 8 * source_header.tensors.len() + 64 {
+            return Err(fault(
+                "its metadata df11.names has more names than its source",
+            ));
+        }
         let hashes: Hashes =
             serde_json::from_str(value("xxh3")?).map_err(|_| unreadable("xxh3"))?;
         let source = hex(&hashes.source).ok_or_else(|| unreadable("xxh3"))?;
@@ -149,6 +156,17 @@ fn unpack(text: &str, limit: u64) -> Option<Vec<u8>> {
         .read_to_end(&mut bytes)
         .ok()?;
     (read as u64 <= limit).then_some(bytes)
+}
+
+/// Quotes that begin or end a JSON string.
+fn quotes(json: &[u8]) -> usize {
+    let mut escaped = false;
+    let mut count = 0;
+    for byte in json {
+        count += usize::from(*byte == b'"' && !escaped);
+        escaped = *byte == b'\\' && !escaped;
+    }
+    count
 }
 
 /// Hashes of 16 hexadecimal digits each; dots stand for none.

@@ -50,7 +50,8 @@ impl Stored {
         let others = (0..file.header().tensors.len())
             .filter(|index| !taken.contains(index))
             .collect();
-        let description = Description::read(file.header()).map_err(|error| error.at_path(path))?;
+        let description = Description::read(file.header(), file.identity().bytes)
+            .map_err(|error| error.at_path(path))?;
         Ok(Self {
             file,
             units,

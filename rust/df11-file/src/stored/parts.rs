@@ -60,6 +60,15 @@ impl Parts {
             let error = fault("its metadata has no hash of this tensor of its source");
             return Err(error.in_tensor(&tensor(unproven).name));
         }
+        let hashes = hashes_of(stored, description)?;
+        if let Some((_, changed)) = copied
+            .iter()
+            .find(|(index, tensor)| hashes[*index] != description.source[*tensor])
+        {
+            let error =
+                fault("its metadata has one hash of this tensor, and another of it in its source");
+            return Err(error.in_tensor(&tensor(*changed).name));
+        }
         Ok(Self {
             units,
             copied,
@@ -90,6 +99,21 @@ impl Parts {
             .collect();
         refuse(&rounded, "were rounded to BF16 when the file was made")
     }
+}
+
+/// The hashes of the file's tensors, in its header's order.
+fn hashes_of(stored: &Stored, description: &Description) -> Result<Vec<Option<u64>>> {
+    let tensors = &stored.file.header().tensors;
+    if description.tensors.len() != tensors.len() {
+        return Err(fault("its metadata has not one hash for each tensor"));
+    }
+    let mut order: Vec<_> = (0..tensors.len()).collect();
+    order.sort_by_key(|&index| (tensors[index].start, tensors[index].end));
+    let mut hashes = vec![None; tensors.len()];
+    for (index, hash) in order.into_iter().zip(&description.tensors) {
+        hashes[index] = *hash;
+    }
+    Ok(hashes)
 }
 
 /// Refuses where some of the source is not in the file.

@@ -71,7 +71,7 @@ pub fn find(header: &Header) -> (Vec<StoredUnit>, Vec<Error>) {
     for (name, tensors) in found.into_iter().filter(|(_, tensors)| meant(tensors)) {
         match unit(header, name, tensors) {
             Ok(unit) => units.push(unit),
-            Err(error) => faults.push(error.in_unit(name)),
+            Err(error) => error.in_unit(name).add_to(&mut faults),
         }
     }
     (units, faults)

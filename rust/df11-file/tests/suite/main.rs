@@ -6,11 +6,13 @@
 mod budget_progress;
 mod checks;
 mod common;
+mod every_code;
 mod gain;
 mod gpu;
 mod gpu_failures;
 mod header_breaches;
 mod header_reference;
+mod inputs;
 mod interruptions;
 mod outline;
 mod partial_files;

@@ -90,6 +90,21 @@ impl World {
         ])
     }
 
+    /// Adds a tensor to the source.
+    pub fn add(&self, tensor: Tensor) {
+        let bytes = fs::read(self.source()).unwrap();
+        let source = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+        let mut tensors: Vec<_> = source
+            .iter()
+            .map(|(name, view)| {
+                assert_eq!(view.dtype(), safetensors::Dtype::BF16);
+                Tensor::bf16(name, view.data().to_vec())
+            })
+            .collect();
+        tensors.push(tensor);
+        write(&self.source(), &tensors, &Layout::default());
+    }
+
     /// Replaces the architecture file's text.
     pub fn define(&self, text: &str) {
         fs::write(self.path("architectures/toy.toml"), text).unwrap();
