@@ -11,6 +11,7 @@ mod stored;
 
 use std::{fs, panic, path::Path};
 
+#[allow(clippy::unwrap_used)]
 fn replay(target: &str, run: fn(&[u8])) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("../fuzz/seeds")

@@ -243,7 +243,7 @@ fn damaged(sound: &[u8], input: &mut Input<'_>) -> Vec<u8> {
                 // Rows, entries, bytes.
                 let unit = tensor.bytes.len() / tensor.shape[0].max(1) as usize;
                 let sides = if kind < 128 {
-                    tensor.shape[0].saturating_add_signed(i64::from(input.byte() as i8))
+                    tensor.shape[0].saturating_add_signed(i64::from(input.byte().cast_signed()))
                 } else {
                     input.number() % 100_000
                 };
@@ -252,7 +252,7 @@ fn damaged(sound: &[u8], input: &mut Input<'_>) -> Vec<u8> {
             }
             4 => {
                 tensor.dtype =
-                    ["I8", "BOOL", "I64", "BF16", "F8_E4M3"][usize::from(input.byte()) % 5].into()
+                    ["I8", "BOOL", "I64", "BF16", "F8_E4M3"][usize::from(input.byte()) % 5].into();
             }
             5 => {
                 let other = usize::from(input.byte()) % tensors.len();
@@ -278,7 +278,7 @@ fn damaged(sound: &[u8], input: &mut Input<'_>) -> Vec<u8> {
         2 => {
             let length = file
                 .len()
-                .saturating_add_signed(isize::from(input.byte() as i8));
+                .saturating_add_signed(isize::from(input.byte().cast_signed()));
             file.resize(length, 0);
         }
         _ => {}
@@ -297,7 +297,7 @@ fn change(bytes: &mut [u8], input: &mut Input<'_>) {
 
 /// Some number or some byte.
 fn change_text(text: &mut Vec<u8>, input: &mut Input<'_>) {
-    if input.byte() % 2 == 0 {
+    if input.byte().is_multiple_of(2) {
         return change(text, input);
     }
     let is_start =

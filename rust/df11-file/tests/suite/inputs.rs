@@ -129,6 +129,7 @@ fn header(members: &str, data: usize) -> Vec<u8> {
 
 /// Whichever command is given it, the same is said.
 #[test]
+#[allow(clippy::too_many_lines)] // a table
 fn files_that_are_no_sound_safetensors_files() {
     let good = bytes(&flux());
     let length = u64::from_le_bytes(*good.first_chunk().unwrap()) as usize;
@@ -258,6 +259,7 @@ fn files_that_are_no_sound_safetensors_files() {
 }
 
 #[test]
+#[allow(clippy::too_many_lines)] // a table
 fn models_that_are_no_source() {
     let scale = 0.002_f32.to_le_bytes();
     let comfy = |format: &str| format!(r#"{{"format": "{format}"}}"#).into_bytes();
