@@ -87,7 +87,7 @@ function fill(node, { state, title, parts }) {
 }
 
 app.registerExtension({
-  name: "DFloat11Compress.Results",
+  name: "dfloat11compress.results",
 
   beforeRegisterNodeDef(_type, definition) {
     if (NODES.includes(definition.name)) problem ||= problemOf(definition);
@@ -114,7 +114,7 @@ app.registerExtension({
     if (problem) {
       message("warn", problem);
       const badge = { label: `${NAME}: native part missing`, url: "", icon: "pi pi-exclamation-triangle" };
-      app.registerExtension({ name: "DFloat11Compress.Missing", aboutPageBadges: [badge] });
+      app.registerExtension({ name: "dfloat11compress.missing", aboutPageBadges: [badge] });
     }
     api.addEventListener("execution_error", ({ detail }) => {
       const sentence = failureOf(detail);

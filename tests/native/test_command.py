@@ -25,7 +25,7 @@ def run(folder: Folder, *args: str) -> tuple[int, str | None]:
     if done.returncode == 0:
         return 0, json.loads(done.stdout).get("status")
     assert done.stderr, "it says why"
-    return done.returncode, json.loads(done.stdout)["error"]["code"] if done.stdout else None
+    return done.returncode, json.loads(done.stdout)["error"]["code"]
 
 
 def test_it_is_the_wheels() -> None:
@@ -43,7 +43,7 @@ def test_done(folder: Folder) -> None:
 
 def test_usage(folder: Folder) -> None:
     for wrong in ([], ["squeeze"], ["compress"], ["compress", NAME, "--header", "short"]):
-        assert run(folder, *wrong) == (2, None)
+        assert run(folder, *wrong) == (2, "E_OPTION")
     for wrong in (["--arch", "Unheard"], ["--threads", "0"], ["--max-memory", "1MiB"]):
         assert run(folder, "compress", NAME, *wrong) == (2, "E_OPTION")
     assert run(folder, "compress", NAME, "-o", NAME) == (2, "E_TARGET_IS_SOURCE")

@@ -29,5 +29,5 @@ def test_extensions_stay_in_their_own_place() -> None:
     assert set(scripts) == {"card.js", "dfloat11.js"}
     for text in scripts.values():
         assert not re.search(r"\bwindow\.|\.prototype\b|globalThis", text)
-        assert all(name.startswith("DFloat11Compress.") for name in re.findall(r'name: "([^"]+)"', text))
+        assert all(name.startswith("dfloat11compress.") for name in re.findall(r'name: "([^"]+)"', text))
         assert "custom_nodes" not in text
