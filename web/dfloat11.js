@@ -7,7 +7,7 @@ import { cardOf, failureOf, NODES, problemOf, readingTime, writes } from "./card
 const NAME = "DFloat11 Compress";
 const MARKS = { done: "✓", same: "=", warning: "!" };
 // Pixels: of a card before it scrolls, of an empty one, and what ComfyUI leaves free above and below a widget.
-const TALLEST = 360;
+const TALLEST = 640;
 const SHORTEST = 40;
 const MARGINS = 20;
 let problem = "";

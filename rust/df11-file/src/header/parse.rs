@@ -5,7 +5,7 @@ use std::{collections::HashSet, fmt};
 use safetensors::Dtype;
 use serde::{
     Deserialize, Deserializer,
-    de::{MapAccess, Visitor},
+    de::{self, MapAccess, SeqAccess, Visitor},
 };
 
 use super::{Header, METADATA, TRUNCATED_HINT, TensorInfo};
@@ -14,10 +14,62 @@ use crate::error::{Code, Error, Result};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawTensor {
+    #[serde(deserialize_with = "beginning")]
     dtype: String,
-    shape: Vec<u64>,
+    shape: Sides,
     data_offsets: (u64, u64),
 }
+
+/// The first letters of a text, more than any dtype has: a text of any length would be kept several times.
+fn beginning<'de, D: Deserializer<'de>>(deserializer: D) -> std::result::Result<String, D::Error> {
+    struct BeginningVisitor;
+    impl Visitor<'_> for BeginningVisitor {
+        type Value = String;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string")
+        }
+        fn visit_str<E>(self, text: &str) -> std::result::Result<Self::Value, E> {
+            Ok(text.chars().take(32).collect())
+        }
+    }
+    deserializer.deserialize_str(BeginningVisitor)
+}
+
+/// Most sides of a tensor; torch takes 64 where it has to name them, numpy too. Without a limit a list of them fills the memory.
+const MAX_SIDES: usize = 256;
+
+/// The sides of a tensor.
+struct Sides(Vec<u64>);
+
+impl<'de> Deserialize<'de> for Sides {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
+        struct SidesVisitor;
+        impl<'de> Visitor<'de> for SidesVisitor {
+            type Value = Sides;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of numbers")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(
+                self,
+                mut list: A,
+            ) -> std::result::Result<Self::Value, A::Error> {
+                let mut sides = Vec::new();
+                while let Some(side) = list.next_element()? {
+                    if sides.len() == MAX_SIDES {
+                        let fault = format!("its shape has more than {MAX_SIDES} sides");
+                        return Err(de::Error::custom(fault));
+                    }
+                    sides.push(side);
+                }
+                Ok(Sides(sides))
+            }
+        }
+        deserializer.deserialize_seq(SidesVisitor)
+    }
+}
+
+/// Most entries of metadata: each takes ten times the memory that it takes in the file.
+const MAX_METADATA: usize = 1 << 16;
 
 /// A JSON object of strings as a list, so that a key given twice is seen.
 struct Strings(Vec<(String, String)>);
@@ -36,6 +88,10 @@ impl<'de> Deserialize<'de> for Strings {
             ) -> std::result::Result<Self::Value, A::Error> {
                 let mut pairs = Vec::new();
                 while let Some(pair) = map.next_entry()? {
+                    if pairs.len() == MAX_METADATA {
+                        let fault = format!("it has more than {MAX_METADATA} entries of metadata");
+                        return Err(de::Error::custom(fault));
+                    }
                     pairs.push(pair);
                 }
                 Ok(Strings(pairs))
@@ -159,7 +215,7 @@ fn tensor(name: String, raw: RawTensor) -> std::result::Result<TensorInfo, (Stri
         Ok(dtype) => Ok(TensorInfo {
             name,
             dtype,
-            shape: raw.shape,
+            shape: raw.shape.0,
             start,
             end,
         }),
@@ -173,10 +229,11 @@ fn dtype(raw: &RawTensor) -> std::result::Result<Dtype, String> {
         .map_err(|_| format!("unknown dtype {}", raw.dtype))?;
     let elements = raw
         .shape
+        .0
         .iter()
         .try_fold(1_u64, |product, &side| product.checked_mul(side));
     let bits = elements.and_then(|elements| elements.checked_mul(dtype.bitsize() as u64));
-    let bits = bits.ok_or_else(|| format!("shape {:?} is too large", raw.shape))?;
+    let bits = bits.ok_or_else(|| format!("shape {:?} is too large", raw.shape.0))?;
     let (start, end) = raw.data_offsets;
     if end < start {
         return Err(format!("data_offsets [{start}, {end}] run backwards"));

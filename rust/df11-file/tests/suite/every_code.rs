@@ -156,7 +156,7 @@ const CASES: [Case; 32] = [
     (Code::NoGain, |world| {
         let path = add(
             world,
-            Tensor::bf16("one.1.weight", weights::noise(1, 90_000)),
+            Tensor::bf16("one.1.weight", weights::noise(1, 600_000)),
         );
         (ran(world), path)
     }),

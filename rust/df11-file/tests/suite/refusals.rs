@@ -418,6 +418,8 @@ fn renames_that_never_end() {
 fn headers_that_memory_does_not_hold() {
     let enough = |world: &World| Options {
         max_memory: Some(128 << 20),
+        // The other would describe all these names.
+        header: HeaderMode::Official,
         ..world.options()
     };
     let long = World::new(vec![one("one.0.weight"), one(&"a".repeat(4 << 20))]);
