@@ -20,7 +20,8 @@ test: envs ## run every test
 test-rust: ## run the tests of the Rust crates
 	if cargo nextest --version >/dev/null 2>&1; then cargo nextest run; else cargo test; fi
 
-test-python: build wheel-manylinux ## run the Python tests: nodes, official encoder, real servers
+test-python: build wheel-manylinux ## run the Python tests: nodes, official encoder, real servers, a real browser
+	scripts/envs/chromium.sh
 	$(ENV)/pytest tests
 
 check-arm: ## run the codec's tests as 64-bit ARM code, emulated; SKIP where that cannot be had

@@ -36,7 +36,7 @@ def of_units(outcome: dict[str, Any], units: list[dict[str, Any]]) -> bytes | No
     card = _Card(700)
     weights = sum(unit["weights"] for unit in units)
     bits = sum(unit["weights"] * unit["bits_per_weight"] for unit in units) / max(weights, 1)
-    about = f"{outcome['architecture_name']}, {len(units)} units, {bits:.2f} bits per weight"
+    about = f"{len(units)} units, {bits:.2f} bits per weight, {outcome['architecture_name']}"
     top = card.head(outcome["source_bytes"], outcome["target_bytes"], about)
     top = card.caption(top, "Units before and after")
     largest = max(max(unit["bf16_bytes"], unit["df11_bytes"]) for unit in units)
@@ -86,7 +86,7 @@ class _Card:
         change = 100 * (1 - after / max(before, 1))
         self._write(_EDGE, _EDGE - 6, f"{abs(change):.1f} % {'smaller' if change >= 0 else 'larger'}", _LARGE)
         self._write(_EDGE, 78, f"{size(before)} to {size(after)}", _NORMAL)
-        self._write(_EDGE, 112, about, _SMALL, _QUIET)
+        self._write(_EDGE, 112, self._fitting(about, _INNER), _SMALL, _QUIET)
         largest = max(before, after, 1)
         for value, colour in ((before, _BEFORE), (after, _AFTER)):
             self.bar(152, 30, value / largest, colour)
@@ -97,10 +97,7 @@ class _Card:
 
     def caption(self, top: int, text: str, right: str = "") -> int:
         self._draw.line((_EDGE, top + 6, _WIDTH - _EDGE, top + 6), fill=_LINE)
-        room = _INNER - self._length(right, _SMALL) - 20
-        while text and self._length(text, _SMALL) > room:
-            text = text[:-4] + "..." if len(text) > 4 else ""
-        self._write(_EDGE, top + 14, text, _SMALL)
+        self._write(_EDGE, top + 14, self._fitting(text, _INNER - self._length(right, _SMALL) - 20), _SMALL)
         if right:
             self.note(top + 44, right)
         return top + 44
@@ -131,6 +128,12 @@ class _Card:
         buffer = io.BytesIO()
         self._image.crop((0, 0, _WIDTH, height)).save(buffer, "PNG")
         return buffer.getvalue()
+
+    def _fitting(self, text: str, room: float) -> str:
+        """Small text, shortened to the room there is."""
+        while text and self._length(text, _SMALL) > room:
+            text = text[:-4] + "..." if len(text) > 4 else ""
+        return text
 
     def _write(self, left: float, top: float, text: str, points: int, colour: str = _TEXT) -> None:
         self._draw.text((left, top), _drawable(text), fill=colour, font=_font(points))
