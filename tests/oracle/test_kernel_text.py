@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from oracle import generators
-from oracle.packing import Packed, single
+from oracle.packing import Packed, differences, single
 from oracle.test_crashing import one_exponent
 from support.official import dfloat11, encode_unit
 from support.ptx import Fault, Kernel, Memory
@@ -76,10 +76,19 @@ def test_it_decodes_our_units(kernel: Kernel, df11: Path, scratch: Path, kind: s
 
 
 @pytest.mark.parametrize("kind", ["trained", "borders", "tables"])
-def test_it_decodes_official_units(kernel: Kernel, kind: str) -> None:
-    for index, weights in enumerate(kinds()[kind]):
+def test_it_decodes_official_units(kernel: Kernel, df11: Path, scratch: Path, kind: str) -> None:
+    units = kinds()[kind]
+    packed = Packed(df11, scratch, [single(weights) for weights in units])
+    for index, weights in enumerate(units):
         unit = encode_unit(single(weights))
-        assert unit.crashed or np.array_equal(decode(kernel, unit.tensors), weights), (kind, index)
+        if unit.crashed:
+            continue
+        try:
+            assert np.array_equal(decode(kernel, unit.tensors), weights), (kind, index)
+        except Fault as fault:
+            # Behind the last code it walks into a dead table entry for ever: where our tables are repaired.
+            assert "does not end" in str(fault), (kind, index)
+            assert differences(packed.unit(index), unit) == ["luts"], (kind, index)
 
 
 @pytest.mark.parametrize("field", INPUTS)

@@ -42,9 +42,9 @@ def case(request: pytest.FixtureRequest, folder: Path, df11: Path) -> Iterator[C
     id_, source = MODELS[request.param]
     made = folder / request.param.replace(" ", "-")
     made.mkdir()
-    architecture = without_sizes(id_, made)
     if id_ == "Flux2-alt":
         without_sizes("Flux2", made)
+    architecture = without_sizes(id_, made)
     scale = SCALES[request.param]
     shapes = {name: tuple(-(-(side or 0) // scale) for side in shape) for name, (_, shape) in source.items()}
     for name in (name for name in shapes if name.endswith(UNSCALED_COLUMNS)):
