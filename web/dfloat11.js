@@ -6,10 +6,9 @@ import { cardOf, failureOf, NODES, problemOf, readingTime, writes } from "./card
 
 const NAME = "DFloat11 Compress";
 const MARKS = { done: "✓", same: "=", warning: "!" };
-// Pixels: of a card before it scrolls, of an empty one, and what ComfyUI leaves free above and below a widget.
+// Pixels: of a card's text before it scrolls, and what is free above and below it: in the card, and in ComfyUI around it.
 const TALLEST = 640;
-const SHORTEST = 40;
-const MARGINS = 20;
+const FREE = 16 + 20;
 let problem = "";
 
 function message(severity, detail) {
@@ -34,7 +33,7 @@ function element(tag, style, text = "") {
 /** The place for cards on a node, made when there is something to show. */
 function place(node) {
   const known = node.widgets?.find((widget) => widget.name === "df11_card");
-  if (known) return known.element;
+  if (known) return known.element.firstChild;
   const box = element("div", {
     boxSizing: "border-box",
     padding: "8px 10px",
@@ -47,9 +46,17 @@ function place(node) {
     overflowWrap: "anywhere",
   });
   box.className = "df11-card";
-  const getMinHeight = () => Number(box.dataset.height ?? SHORTEST);
+  const content = element("div", {});
+  box.append(content);
+  const getMinHeight = () => Math.min(TALLEST, content.offsetHeight) + FREE;
   node.addDOMWidget?.("df11_card", "DF11_CARD", box, { serialize: false, hideOnZoom: false, getMinHeight });
-  return box;
+  // Its height is known once it is on the page, and changes with the node's width.
+  new ResizeObserver(() => {
+    const wanted = node.computeSize?.();
+    if (wanted && wanted[1] > node.size[1]) node.setSize?.([node.size[0], wanted[1]]);
+    node.setDirtyCanvas?.(true, true);
+  }).observe(content);
+  return content;
 }
 
 /** The parts below each other; consecutive rows share their columns, and so do the lines of a table. */
@@ -72,18 +79,8 @@ function body(parts) {
 }
 
 function fill(node, { state, title, parts }) {
-  const box = place(node);
-  box.dataset.state = state;
-  box.replaceChildren(element("div", { fontWeight: "600" }, `${MARKS[state]} ${title}`), body(parts));
-  // The page lays the card out at the node's width before its height is known.
-  requestAnimationFrame(() => {
-    box.style.height = "auto";
-    box.dataset.height = String(Math.min(TALLEST, Math.max(SHORTEST, box.scrollHeight + MARGINS + 2)));
-    box.style.height = "";
-    const wanted = node.computeSize?.();
-    if (wanted) node.setSize?.([Math.max(node.size[0], wanted[0]), Math.max(node.size[1], wanted[1])]);
-    node.setDirtyCanvas?.(true, true);
-  });
+  const heading = element("div", { fontWeight: "600" }, `${MARKS[state]} ${title}`);
+  place(node).replaceChildren(heading, body(parts));
 }
 
 app.registerExtension({
