@@ -93,19 +93,20 @@ pub struct StoredUnitSummary {
 /// What the file is instead of a sound safetensors file; `E_STRUCTURE` for a DF11 file whose header cannot be right.
 pub fn contents(path: &Path) -> Result<Contents> {
     let source = Source::open(path)?;
-    let df11 = match Stored::open(path) {
-        Ok(stored) => Some(Df11Contents::new(path, &stored)?),
-        Err(error) if error.code == Code::NotDf11 => None,
-        Err(error) => return Err(error),
-    };
-    Ok(Contents {
+    let mut contents = Contents {
         schema: "df11.contents/1",
         file: text(path),
         bytes: source.identity().bytes,
         tensors: source.header().tensors.len() as u64,
         dtypes: dtypes(source.header()),
-        df11,
-    })
+        df11: None,
+    };
+    match Stored::of(source) {
+        Ok(stored) => contents.df11 = Some(Df11Contents::new(path, &stored)?),
+        Err(error) if error.code == Code::NotDf11 => {}
+        Err(error) => return Err(error),
+    }
+    Ok(contents)
 }
 
 fn dtypes(header: &Header) -> Vec<DtypeShare> {

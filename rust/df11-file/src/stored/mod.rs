@@ -36,7 +36,15 @@ impl Stored {
     /// # Errors
     /// What the file is instead; `E_STRUCTURE` for each unit that cannot be right.
     pub fn open(path: &Path) -> Result<Self> {
-        let file = Source::open(path)?;
+        Self::of(Source::open(path)?)
+    }
+
+    /// The same of a file that is open.
+    ///
+    /// # Errors
+    /// As for [`Self::open`].
+    pub fn of(file: Source) -> Result<Self> {
+        let path = file.path();
         let (units, faults) = units::find(file.header());
         if let Some(error) = Error::collect(faults) {
             return Err(error.all_at_path(path));
