@@ -3,9 +3,11 @@ PYTHON := python3.11
 ENV := .envs/oracle/bin
 UV := .envs/tools/bin/uv
 ENVIRONMENTS := oracle comfy-0.30.0 comfy-0.16.3
+# Servers and tests import much, many times: compiled once, it takes half the time. Some machines turn that off.
+export PYTHONDONTWRITEBYTECODE :=
 RUST := $(shell git ls-files -co --exclude-standard rust architectures) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help demo test test-rust test-python check-arm check-windows check-macos asan fuzz lint format bench build envs wheel wheel-manylinux archive clean
+.PHONY: help demo test test-rust build-tests test-python check-arm check-windows check-macos asan fuzz lint format bench build envs wheel wheel-manylinux archive clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -20,9 +22,12 @@ test: envs ## run every test
 test-rust: ## run the tests of the Rust crates
 	if cargo nextest --version >/dev/null 2>&1; then cargo nextest run; else cargo test; fi
 
+build-tests: ## compile the tests of the Rust crates
+	cargo test --no-run
+
 test-python: build wheel-manylinux ## run the Python tests: nodes, official encoder, real servers, a real browser
 	scripts/envs/chromium.sh
-	$(ENV)/pytest tests
+	$(ENV)/pytest tests -n 2 --dist loadgroup --no-loadscope-reorder
 
 check-arm: ## run the codec's tests as 64-bit ARM code, emulated; SKIP where that cannot be had
 	scripts/check_arm.sh
@@ -58,8 +63,10 @@ bench: build .envs/bench/.ready ## measure the code stage by stage, then beside 
 	$(ENV)/python scripts/bench.py $(BENCH)
 
 build: envs .envs/.wheel ## the df11 command, the native module in every environment, and what tests need
-	cargo build --release -p df11-cli -p df11-codec --bins --examples
-	cargo build --release -p fake-cuda
+	# With df11-py, so that what the wheel was made of is not compiled once more with other features.
+	cargo build --release -p df11-cli -p df11-py -p fake-cuda
+	# An example that tests run, as `cargo test` builds it.
+	cargo build --examples
 
 envs: ## the Python environments, locked
 	$(PYTHON) scripts/envs/setup.py

@@ -15,6 +15,20 @@ sys.path.insert(0, str(Path(__file__).parent))
 from support.comfy_server import TEST_NODES, VERSIONS, ComfyServer  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
+# Tests of the running servers first, then those of these folders: nothing long is left for the end.
+LONG = ("install", "memory", "oracle")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What stays together where several processes share the tests: those of the running servers, else a file's."""
+    groups = {item: _group(item) for item in items}
+    for item, group in groups.items():
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: (groups[item] != "servers", not groups[item].startswith(LONG)))
+
+
+def _group(item: pytest.Item) -> str:
+    return "servers" if "start_comfy" in getattr(item, "fixturenames", ()) else item.nodeid.partition("::")[0]
 
 
 @pytest.fixture(scope="session")

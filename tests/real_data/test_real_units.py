@@ -18,10 +18,10 @@ UNITS = resources.files("mlx_dfloat") / "_canary_data"
 
 @pytest.fixture(scope="session")
 def decode_unit(df11: Path) -> Path:
-    """The example program of df11-codec, from the same build as `df11`."""
-    binary = df11.parent / "examples" / "decode_unit"
+    """The example program of df11-codec, in the build folder that `df11` is in."""
+    binary = df11.parents[1] / "debug" / "examples" / "decode_unit"
     if not binary.is_file():
-        pytest.fail(f"no {binary}: run cargo build --release -p df11-codec --example decode_unit")
+        pytest.fail(f"no {binary}: run cargo build --examples")
     return binary
 
 
