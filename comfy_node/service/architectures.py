@@ -11,6 +11,8 @@ from ..errors import NodeError
 from .ports import Folders
 
 AUTO = "auto"
+# The layout of the files that ComfyUI loads.
+LAYOUT = "comfyui"
 
 
 def definitions(folders: Folders) -> tuple[str, ...]:
@@ -20,7 +22,7 @@ def definitions(folders: Folders) -> tuple[str, ...]:
 
 
 def choices(folders: Folders) -> list[str]:
-    """`auto`, then the ids that the native part can compress; without it `auto` alone."""
+    """`auto`, then the ids that the native part can compress for ComfyUI; without it `auto` alone."""
     if native.problem():
         return [AUTO]
     found = definitions(folders)
@@ -36,4 +38,4 @@ def _ids(found: tuple[str, ...], _changed: tuple[int, ...]) -> tuple[str, ...]:
         # A faulty file of the user's must not take the node away. A run says it again, and stops.
         logging.warning("DFloat11 Compress: %s", error)
         known = native.architectures(())
-    return tuple(str(entry["id"]) for entry in known if entry["supported"])
+    return tuple(str(entry["id"]) for entry in known if entry["supported"] and entry["layout"] == LAYOUT)

@@ -151,7 +151,7 @@ def contents(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What a safetensors file holds, from its header alone (schema `df11.contents/1`): dtypes, and of a DF11 file its units and origin."""
 
 def architectures(definitions: Sequence[str | os.PathLike[str]] | None = None) -> list[dict[str, Any]]:
-    """The known architectures: `id`, `name`, `variant_of`, `supported`, `reason`, `loader` (dict), `origin` (file)."""
+    """The known architectures: `id`, `name`, `layout`, `variant_of`, `supported`, `reason`, `loader` (dict), `origin` (file)."""
 
 def main() -> int:
     """The `df11` command on `sys.argv`; returns its exit code."""

@@ -14,10 +14,12 @@ from typing import Any
 
 from .headers import Shape, Tensors, in_file_order
 
+COMFYUI = "comfyui"
 FOLDER = Path(__file__).parents[2] / "architectures"
 PREFIXES = ("model.diffusion_model.", "model.model.", "net.")
 
 Definition = dict[str, Any]
+Config = dict[str, Any]
 
 
 def load_files() -> dict[str, Definition]:
@@ -39,8 +41,20 @@ def strip_prefix(tensors: Tensors) -> tuple[str, Tensors]:
     return prefix, {name[len(prefix) :]: tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
-def matches(definition: Definition, tensors: Tensors) -> bool:
-    """Whether the definition's [detect] holds for names without prefix."""
+def layout(definition: Definition) -> str:
+    """How models of it are stored."""
+    return definition.get("layout", COMFYUI)
+
+
+def found(definitions: dict[str, Definition], source: Tensors, config: Config | None = None) -> list[str]:
+    """The ids that match a source: a file of its own, or a folder with this config.json."""
+    tensors = strip_prefix(source)[1] if config is None else source
+    asked = {id_: known for id_, known in definitions.items() if (layout(known) == COMFYUI) == (config is None)}
+    return [id_ for id_, known in asked.items() if matches(known, tensors, config)]
+
+
+def matches(definition: Definition, tensors: Tensors, config: Config | None = None) -> bool:
+    """Whether the definition's [detect] holds for names without prefix; rules on config.json count if there is one."""
     detect = definition.get("detect")
     if detect is None:
         return False
@@ -49,8 +63,14 @@ def matches(definition: Definition, tensors: Tensors) -> bool:
         name, axis, value = rule
         return name in tensors and tensors[name][1][axis : axis + 1] == (value,)
 
+    def says(rule: tuple[str, object]) -> bool:
+        said = (config or {}).get(rule[0])
+        return rule[1] in said if isinstance(said, list) else said == rule[1]
+
     return (
-        all(name in tensors for name in detect.get("all", []))
+        (config is None or all(says(rule) for rule in detect.get("config", [])))
+        and not any(says(rule) for rule in detect.get("not_config", []))
+        and all(name in tensors for name in detect.get("all", []))
         and all(any(name in tensors for name in group) for group in detect.get("any", []))
         and not any(name in tensors for name in detect.get("none", []))
         and all(axis_is(rule) for rule in detect.get("shape", []))
@@ -76,6 +96,11 @@ def apply_keys(definition: Definition, tensors: Tensors) -> Tensors:
     return kept
 
 
+def loaded(definition: Definition, source: Tensors) -> Tensors:
+    """`apply_keys` without the prefix that a source in ComfyUI's layout has."""
+    return apply_keys(definition, strip_prefix(source)[1] if layout(definition) == COMFYUI else source)
+
+
 def units(definition: Definition, tensors: Tensors) -> dict[str, list[str]]:
     """Unit -> the modules whose weights it holds, in order. Raises AssertionError for an incomplete unit."""
     found: dict[str, list[str]] = {}
@@ -92,7 +117,7 @@ def units(definition: Definition, tensors: Tensors) -> dict[str, list[str]]:
 
 def release(definition: Definition, source: Tensors) -> Tensors:
     """Names, dtypes, shapes and order of the official release; lengths that depend on the weights are None."""
-    tensors = apply_keys(definition, strip_prefix(source)[1])
+    tensors = loaded(definition, source)
     keep_f32 = definition.get("keys", {}).get("keep_f32", [])
     made: Tensors = {}
     for unit, members in units(definition, tensors).items():

@@ -55,6 +55,21 @@ def load(name: str) -> Fixture:
     return Fixture(name, data["architecture"], _header(data["source"]), _header(data["release"]))
 
 
+def modules() -> dict[str, Any]:
+    """State dicts of small models of real classes under their checkpoints' names, by architecture id; see `of_module`.
+
+    Of diffusers 0.39.0 and transformers 4.57.6. `config` holds what their config.json says.
+    """
+    found: dict[str, Any] = json.loads((FOLDER.parent / "module_names.json").read_text())
+    return found
+
+
+def of_module(id_: str) -> Tensors:
+    """The tensors of one of `modules`."""
+    described = modules()[id_]["tensors"]
+    return {name: ("BF16", tuple(shape)) for pattern, shape in described for name in expand(pattern)}
+
+
 def in_file_order(tensors: Tensors) -> Tensors:
     """The same tensors in the order in which the safetensors writer lays them out."""
     return dict(sorted(tensors.items(), key=lambda item: (DTYPE_ORDER[item[1][0]], item[0])))
@@ -92,7 +107,7 @@ def write_sparse(path: Path, tensors: Tensors, metadata: Mapping[str, str] | Non
 def _header(data: dict[str, Any]) -> Header:
     tensors: Tensors = {}
     for pattern, dtype, shape in data["tensors"]:
-        for name in _expand(pattern):
+        for name in expand(pattern):
             tensors[name] = (dtype, tuple(shape))
     for unit, (stream, rows) in data.get("encoded", {}).items():
         kernel_chunks = -(-stream // 4096)
@@ -104,7 +119,7 @@ def _header(data: dict[str, Any]) -> Header:
     return Header(data["repo"], data["sha"], data["file"], data["metadata"], in_file_order(tensors))
 
 
-def _expand(pattern: str) -> Iterator[str]:
+def expand(pattern: str) -> Iterator[str]:
     """`a.{0-2,5}.b` -> a.0.b, a.1.b, a.2.b, a.5.b; several braces give every combination."""
     pieces = re.split(r"\{([0-9,-]+)\}", pattern)
     choices: list[list[str]] = []

@@ -16,19 +16,25 @@ from .definitions import Definition
 FILES = definitions.load_files()
 BY_ID = definitions.by_id()
 LOADABLE = {id_: definition for id_, definition in BY_ID.items() if "refused" not in definition}
-PATTERN_DICTS = json.loads((Path(__file__).parents[1] / "data" / "pattern_dicts.json").read_text())["models"]
+COMFYUI = {id_: definition for id_, definition in LOADABLE.items() if definitions.layout(definition) == "comfyui"}
+DATA = Path(__file__).parents[1] / "data"
+PATTERN_DICTS = json.loads((DATA / "pattern_dicts.json").read_text())["models"]
+OFFICIAL = json.loads((DATA / "official_pattern_dicts.json").read_text())
+# Made from the patterns of another model's release; no release of their own is known.
+UNPUBLISHED = {"qwen2-tied": "qwen3-4b", "llama-3-tied": "qwen3-4b"}
 
 STRINGS = [str]
 SHAPE_RULES = [(str, int, int)]
 # Table -> key -> type. A list holds the type of its items, a tuple the types of a list of that length, "?" marks a key
 # that may be absent.
 SCHEMA: dict[str, dict[str, Any]] = {
-    "": {"schema": int, "id": str, "name": str, "variant_of?": str, "source": str, "refused?": dict, "loader?": dict,
-         "detect?": dict, "keys?": dict, "dtype?": dict, "shapes?": dict, "units?": [dict]},
+    "": {"schema": int, "id": str, "name": str, "layout?": str, "variant_of?": str, "source": str,
+         "tied?": [(str, str)], "refused?": dict, "loader?": dict, "detect?": dict, "keys?": dict, "dtype?": dict,
+         "shapes?": dict, "units?": [dict]},
     "refused": {"reason": str, "remedy": str},
     "loader": {"node": str, "pack": str, "url": str, "note?": str, "needs?": STRINGS, "sizes?": [(str, [int])]},
     "detect": {"all?": STRINGS, "any?": [STRINGS], "none?": STRINGS, "shape?": SHAPE_RULES,
-               "not_shape?": SHAPE_RULES},
+               "not_shape?": SHAPE_RULES, "config?": [(str, object)], "not_config?": [(str, object)]},
     "keys": {"drop?": STRINGS, "rename?": [(str, str)], "keep_f32?": STRINGS, "keep_always?": STRINGS},
     "dtype": {"plain_unless_bf16": bool},
     "shapes": {"from_bias": bool, "rules?": [dict]},
@@ -42,7 +48,7 @@ def has_type(value: object, kind: Any) -> bool:
         return isinstance(value, list) and len(value) == len(kind) and all(map(has_type, value, kind))
     if isinstance(kind, list):
         return isinstance(value, list) and all(has_type(item, kind[0]) for item in value)
-    return type(value) is kind
+    return kind is object or type(value) is kind
 
 
 def faults(table: str, value: dict[str, Any]) -> list[str]:
@@ -105,9 +111,32 @@ def test_patterns_mean_the_same_in_python_and_rust(id_: str) -> None:
         assert not re.search(r"[*+?}]\+|\(\?[=!<]|\\[1-9]|\\Z", pattern), f"{pattern}: not in Rust's regex"
 
 
+def units(definition: Definition) -> list[list[Any]]:
+    return [[unit["pattern"], unit["attributes"]] for unit in definition["units"]]
+
+
+def test_units_are_those_of_the_official_releases() -> None:
+    """Patterns, attributes and both orders, to the letter; and every published release is named by one definition."""
+    released: dict[str, str] = {}
+    for id_, definition in LOADABLE.items():
+        if id_ in COMFYUI:
+            continue
+        named = re.findall(r"(\S+-DF11) @ ([0-9a-f]{7})", definition["source"])
+        for release, commit in named:
+            if id_ not in UNPUBLISHED:
+                assert release not in released, release
+                assert OFFICIAL["releases"][release]["sha"].startswith(commit), release
+                released[release] = id_
+        keys = {OFFICIAL["releases"][release.removeprefix("DFloat11/")]["patterns"] for release, _ in named}
+        assert keys == {UNPUBLISHED.get(id_, *keys)}
+        assert [units(definition)] == [OFFICIAL["patterns"][key] for key in keys], id_
+    assert released.keys() == OFFICIAL["releases"].keys()
+    assert len(released) == 40
+
+
 def test_units_are_those_of_the_loader() -> None:
     """Same models, patterns and attribute order; the possessive `++` in one pattern matches the same names as `+`."""
-    ours = {id_: [[u["pattern"], u["attributes"]] for u in definition["units"]] for id_, definition in LOADABLE.items()}
+    ours = {id_: units(definition) for id_, definition in COMFYUI.items()}
     theirs = {
         id_: [[pattern.replace("++", "+"), attributes] for pattern, attributes in model["units"]]
         for id_, model in PATTERN_DICTS.items()
@@ -128,6 +157,11 @@ def exclude(one: Definition, other: Definition) -> bool:
         forbidden = set(b.get("none", []))
         if forbidden & set(a.get("all", [])) or any(forbidden >= set(group) for group in a.get("any", [])):
             return True
+        for key, value in a.get("config", []):
+            if [key, value] in b.get("not_config", []) or any(
+                rule[0] == key and rule[1] != value for rule in b.get("config", [])
+            ):
+                return True
         for name, axis, value in a.get("shape", []):
             if [name, axis, value] in b.get("not_shape", []):
                 return True
@@ -137,9 +171,15 @@ def exclude(one: Definition, other: Definition) -> bool:
 
 
 def test_definitions_that_share_a_name_exclude_each_other() -> None:
+    """A file of its own is never asked about in another layout than ComfyUI's, and a folder in that one."""
     detected = [definition for definition in BY_ID.values() if "detect" in definition]
-    related = [(a, b) for a, b in combinations(detected, 2) if set(a["detect"]["all"]) & set(b["detect"]["all"])]
-    assert len(related) > 30
+    together = [
+        (a, b)
+        for a, b in combinations(detected, 2)
+        if (definitions.layout(a) == "comfyui") == (definitions.layout(b) == "comfyui")
+    ]
+    related = [(a, b) for a, b in together if set(a["detect"]["all"]) & set(b["detect"]["all"])]
+    assert len(related) > 60
     assert [(a["id"], b["id"]) for a, b in related if not exclude(a, b)] == []
 
 

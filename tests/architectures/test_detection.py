@@ -14,8 +14,7 @@ NEAR_MISSES = name_sets.near_misses()
 
 
 def found(source: Tensors) -> list[str]:
-    tensors = definitions.strip_prefix(source)[1]
-    return [id_ for id_, definition in BY_ID.items() if definitions.matches(definition, tensors)]
+    return definitions.found(BY_ID, source)
 
 
 @pytest.mark.parametrize("name", FIXTURES)
@@ -37,4 +36,5 @@ def test_neighbour_matches_nothing(name: str) -> None:
 
 def test_every_definition_with_rules_is_reached() -> None:
     reached = {headers.load(name).architecture for name in FIXTURES} | {expected for expected, _ in RELATIVES.values()}
-    assert reached == {id_ for id_, definition in BY_ID.items() if "detect" in definition}
+    detected = {id_ for id_, definition in BY_ID.items() if "detect" in definition}
+    assert reached == {id_ for id_ in detected if definitions.layout(BY_ID[id_]) == "comfyui"}

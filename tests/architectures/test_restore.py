@@ -20,12 +20,16 @@ RELATIVES = name_sets.relatives()
 MODELS = {name: (headers.load(name).architecture, headers.load(name).source.tensors) for name in headers.names()}
 MODELS |= {name: model for name, model in RELATIVES.items() if "refused" not in BY_ID[model[0]]}
 MODELS["flux2-alt"] = ("Flux2-alt", MODELS["flux2"][1])
+# Of language models a file alone does not tell the family.
+MODELS |= {
+    id_: (id_, headers.of_module(id_)) for id_ in headers.modules() if definitions.layout(BY_ID[id_]) != "transformers"
+}
 
 
 def model(name: str) -> Tensors:
-    """The tensors that ComfyUI loads of a source, under its own names."""
+    """The tensors that are loaded of a source, under the names that they have then."""
     id_, source = MODELS[name]
-    return definitions.apply_keys(BY_ID[id_], definitions.strip_prefix(source)[1])
+    return definitions.loaded(BY_ID[id_], source)
 
 
 def write_release(path: Path, name: str) -> Tensors:
@@ -87,4 +91,17 @@ def test_a_choice_must_agree(name: str, df11: Path, tmp_path: Path) -> None:
 
 
 def test_every_architecture_is_reached() -> None:
-    assert {id_ for id_, _ in MODELS.values()} == {id_ for id_ in BY_ID if "refused" not in BY_ID[id_]}
+    reached = {id_ for id_, _ in MODELS.values()}
+    comfyui = {id_ for id_, definition in BY_ID.items() if definitions.layout(definition) == "comfyui"}
+    assert reached & comfyui == {id_ for id_ in comfyui if "refused" not in BY_ID[id_]}
+    assert len(reached - comfyui) == 6
+
+
+def test_a_choice_decides_between_families_alike(df11: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(MODELS, "mistral", ("mistral", headers.of_module("mistral")))
+    path = tmp_path / "model-DF11.safetensors"
+    write_release(path, "mistral")
+    assert plan(df11, path, code=3)["error"]["code"] == "E_ARCH_AMBIGUOUS"
+    report = plan(df11, path, "--arch", "mistral")
+    assert report["architecture"] == "mistral"
+    assert {tensor["name"]: ("BF16", tuple(tensor["shape"])) for tensor in report["tensors"]} == MODELS["mistral"][1]

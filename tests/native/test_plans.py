@@ -59,5 +59,5 @@ def test_definitions_add_an_architecture(folder: Folder) -> None:
     known = {known["id"]: known for known in df11_native.architectures([added])}
     assert set(known) - built_in == {"Toy"}
     assert known["Toy"]["supported"] and known["Toy"]["origin"] == str(added / "flux.toml")
-    assert set(known["Toy"]) == {"id", "name", "variant_of", "supported", "reason", "loader", "origin"}
+    assert set(known["Toy"]) == {"id", "name", "layout", "variant_of", "supported", "reason", "loader", "origin"}
     assert df11_native.inspect(folder.source, definitions=[added])["architecture"] == "Flux"

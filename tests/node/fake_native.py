@@ -322,8 +322,16 @@ def architectures(definitions: Sequence[str | os.PathLike[str]] = ()) -> list[di
         error.code = "E_DEFINITION"
         raise error
     rest = {"variant_of": None, "loader": LOADER, "origin": "built in"}
-    known = [("Alpha", True), ("Beta", True), ("Refused", False)]
-    return [{"id": name, "name": f"{name} 1", "supported": fits, "reason": "", **rest} for name, fits in known]
+    known = [
+        ("Alpha", True, "comfyui"),
+        ("Beta", True, "comfyui"),
+        ("Refused", False, "comfyui"),
+        ("Folder", True, "diffusers"),
+    ]
+    return [
+        {"id": name, "name": f"{name} 1", "layout": layout, "supported": fits, "reason": "", **rest}
+        for name, fits, layout in known
+    ]
 
 
 def main() -> int:

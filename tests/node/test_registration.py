@@ -140,6 +140,7 @@ def test_every_input_has_a_tooltip_and_a_default(pack: ModuleType) -> None:
 
 
 def test_only_supported_architectures_are_offered(pack: ModuleType) -> None:
+    """Neither refused ones nor those of files that ComfyUI does not load."""
     offered = pack.NODE_CLASS_MAPPINGS[NAME].INPUT_TYPES()["required"]["architecture"][0]
     assert offered == ["auto", "Alpha", "Beta"]
 

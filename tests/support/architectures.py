@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 FOLDER = Path(__file__).parents[2] / "architectures"
+COMFYUI = "comfyui"
 _SIZES = re.compile(r"^shape = \[(.*\]\n|\n(    .*\n)*\]\n)", re.MULTILINE)
 
 
@@ -25,6 +26,11 @@ class Architecture:
     rename: list[tuple[str, str]] = field(default_factory=list)
     drop: list[str] = field(default_factory=list)
     keep_f32: list[str] = field(default_factory=list)
+    layout: str = COMFYUI
+    # What config.json must say: key, value.
+    config: list[tuple[str, object]] = field(default_factory=list)
+    # A tensor and the one that it equals.
+    tied: list[tuple[str, str]] = field(default_factory=list)
 
     def loaded_name(self, name: str) -> str:
         """The name that ComfyUI's module has for a source name without its prefix."""
@@ -64,6 +70,9 @@ def load(path: Path) -> Architecture | None:
         rename=[tuple(entry) for entry in keys.get("rename", [])],
         drop=keys.get("drop", []),
         keep_f32=keys.get("keep_f32", []),
+        layout=data.get("layout", COMFYUI),
+        config=[tuple(entry) for entry in detect.get("config", [])],
+        tied=[tuple(entry) for entry in data.get("tied", [])],
     )
 
 
@@ -86,6 +95,15 @@ def without_sizes(name: str, folder: Path) -> Architecture:
 
 
 def all_architectures() -> dict[str, Architecture]:
-    """Every definition that has units, by id."""
+    """Every definition in ComfyUI's layout that has units, by id."""
+    return {id_: known for id_, known in _loaded().items() if known.layout == COMFYUI}
+
+
+def folder_architectures() -> dict[str, Architecture]:
+    """Every definition of models that are folders with a config.json, by id."""
+    return {id_: known for id_, known in _loaded().items() if known.layout != COMFYUI}
+
+
+def _loaded() -> dict[str, Architecture]:
     loaded = (load(path) for path in sorted(FOLDER.glob("*.toml")))
     return {architecture.id: architecture for architecture in loaded if architecture}

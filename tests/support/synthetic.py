@@ -102,14 +102,24 @@ class Checkpoint:
         return path
 
 
+def _characters(inside: str) -> tuple[str, ...]:
+    """Those that a `[...]` with this inside matches; of digits the first and the last stand for all."""
+    return (inside[0], inside[2]) if re.fullmatch(r"\d-\d", inside) else tuple(inside)
+
+
 def expand_pattern(pattern: str) -> Iterator[str]:
     """Names that a unit pattern matches: every `\\d+` becomes each of INDICES, every `[...]` each of its characters."""
+    if group := re.search(r"\((.*?)\)", pattern):
+        before, after = pattern[: group.start()], pattern[group.end() :]
+        for alternative in group[1].split("|"):
+            yield from expand_pattern(before + alternative + after)
+        return
     choices = []
     for token in re.findall(r"\\d\+\+?|\[[^]]*\]|\\\.|.", pattern):
         if token.startswith(r"\d"):
             choices.append(INDICES)
         elif token.startswith("["):
-            choices.append(tuple(token[1:-1]))
+            choices.append(_characters(token[1:-1]))
         else:
             choices.append((token[-1],))
     for parts in product(*choices):
@@ -185,11 +195,12 @@ def expected_official(architecture: Architecture, tensors: Mapping[str, Tensor],
         if not name.startswith(prefix) or architecture.is_dropped(name.removeprefix(prefix)):
             continue
         new = architecture.loaded_name(name.removeprefix(prefix))
-        loaded[new] = _cast(tensor, any(re.search(pattern, new) for pattern in architecture.keep_f32))
+        loaded[new] = cast(tensor, any(re.search(pattern, new) for pattern in architecture.keep_f32))
     return loaded
 
 
-def _cast(tensor: Tensor, keep_f32: bool) -> Tensor:
+def cast(tensor: Tensor, keep_f32: bool = False) -> Tensor:
+    """A tensor as a model in BF16 holds it, or one that declares it F32."""
     if tensor.dtype not in ("BF16", "F16", "F32"):
         return tensor
     if keep_f32:

@@ -105,7 +105,7 @@ pub fn architectures(command: &Architectures, as_json: bool) -> Result<()> {
             .reason
             .map_or(String::new(), |reason| format!("  refused: {reason}"));
         output::line(&format!(
-            "{:<20} {:<32} {}{refused}",
+            "{:<22} {:<55} {}{refused}",
             known.id, known.name, known.origin
         ));
     }

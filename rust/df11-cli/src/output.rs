@@ -74,7 +74,7 @@ fn object(error: &Error) -> Value {
     })
 }
 
-/// Which node takes the result, behind a label.
+/// What loads the result, behind a label.
 pub fn loader(label: &str, loader: Option<&Loader>) {
     if let Some(Loader {
         node,
@@ -84,7 +84,7 @@ pub fn loader(label: &str, loader: Option<&Loader>) {
         ..
     }) = loader
     {
-        line(&format!("  {label} node {node} of {pack} ({url}) {note}"));
+        line(&format!("  {label} {node} of {pack} ({url}) {note}"));
     }
 }
 

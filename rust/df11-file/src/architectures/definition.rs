@@ -1,16 +1,19 @@
 //! One architecture file. docs/DEFINITIONS.md describes the fields for those who write one.
 
-use std::path::Path;
+use std::{collections::HashSet, path::Path};
 
 use regex::Regex;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::layout::Layout;
 use crate::error::{Code, Error, Result};
 
 /// The only schema version there is.
 const SCHEMA: u32 = 1;
 /// Longest name that renames may give, in bytes. Real ones have less than 200; 30 renames that double a name would fill the memory.
 const MAX_NAME_BYTES: usize = 4096;
+/// What stands around a unit's pattern, so that it matches whole module paths.
+const WHOLE: (&str, &str) = ("^(?:", ")$");
 
 /// An architecture as its file describes it.
 #[derive(Debug, Deserialize)]
@@ -21,6 +24,9 @@ pub struct Architecture {
     pub id: String,
     /// Its name for people.
     pub name: String,
+    /// How models of it are stored.
+    #[serde(default)]
+    pub layout: Layout,
     /// The architecture that detection gives, where this one is only a choice of the user.
     pub variant_of: Option<String>,
     /// Where the facts come from.
@@ -34,6 +40,9 @@ pub struct Architecture {
     /// What happens to tensor names.
     #[serde(default)]
     pub keys: Keys,
+    /// Tensors that are another one: a source that has them must have them equal, and they are not stored twice.
+    #[serde(default)]
+    pub tied: Vec<(String, String)>,
     /// What happens to dtypes.
     #[serde(default)]
     pub dtype: DtypeRules,
@@ -58,15 +67,15 @@ pub struct Refused {
     pub remedy: String,
 }
 
-/// The loader node that takes the result.
+/// What loads the result: a node of a pack, or a class of a Python package.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Loader {
-    /// Node id.
+    /// Node id or class.
     pub node: String,
-    /// Node pack.
+    /// Node pack or package.
     pub pack: String,
-    /// The pack's address.
+    /// Its address.
     pub url: String,
     /// What the user must know.
     #[serde(default)]
@@ -81,8 +90,10 @@ pub struct Loader {
 
 /// A rule on one tensor's shape: name, axis, value.
 pub type ShapeRule = (String, usize, u64);
+/// A rule on the model's config.json: key, and the value that it has or that is in its list.
+pub type ConfigRule = (String, serde_json::Value);
 
-/// How a model is recognised by its names and shapes. All parts must hold.
+/// How a model is recognised by its names, its shapes and its config.json. All parts must hold.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Detect {
@@ -96,10 +107,19 @@ pub struct Detect {
     pub shape: Vec<ShapeRule>,
     /// Shapes that must not be so.
     pub not_shape: Vec<ShapeRule>,
+    /// What config.json must say, where there is one.
+    pub config: Vec<ConfigRule>,
+    /// What it must not say.
+    pub not_config: Vec<ConfigRule>,
 }
 
 impl Detect {
-    fn complaint(&self) -> Option<&'static str> {
+    fn complaint(&self, layout: Layout) -> Option<&'static str> {
+        if layout == Layout::Comfyui && !(self.config.is_empty() && self.not_config.is_empty()) {
+            return Some(
+                "[detect] asks for config.json, which a model in this layout does not have",
+            );
+        }
         if self.any.iter().any(Vec::is_empty) {
             return Some("a group of any in [detect] is empty, so nothing could match");
         }
@@ -147,8 +167,17 @@ pub struct UnitPattern {
 }
 
 impl UnitPattern {
+    /// The pattern as its file spells it.
+    pub fn text(&self) -> &str {
+        let whole = self.pattern.as_str();
+        let inner = whole.strip_prefix(WHOLE.0);
+        inner
+            .and_then(|rest| rest.strip_suffix(WHOLE.1))
+            .unwrap_or(whole)
+    }
+
     fn has_duplicates(&self) -> bool {
-        let mut seen = std::collections::HashSet::new();
+        let mut seen = HashSet::new();
         !self
             .attributes
             .iter()
@@ -234,11 +263,19 @@ impl Architecture {
         {
             return Some("it needs either [refused] or [loader] and [[units]]");
         }
-        if let Some(complaint) = self.detect.as_ref().and_then(Detect::complaint) {
+        let detect = self.detect.as_ref();
+        if let Some(complaint) = detect.and_then(|detect| detect.complaint(self.layout)) {
             return Some(complaint);
+        }
+        if self.layout == Layout::Comfyui && !self.tied.is_empty() {
+            return Some("a model in this layout has no tied tensors");
         }
         if self.units.iter().any(UnitPattern::has_duplicates) {
             return Some("a unit lists an attribute twice");
+        }
+        let mut seen = HashSet::new();
+        if !self.units.iter().all(|unit| seen.insert(unit.text())) {
+            return Some("two units have the same pattern");
         }
         let one_source = |rule: &ShapeRecovery| rule.key.is_some() != rule.in_unit.is_some();
         if !self.shapes.rules.iter().all(one_source) {
@@ -258,6 +295,12 @@ impl Architecture {
         let mut patterns = self.units.iter();
         let found = patterns.find(|known| known.pattern.is_match(unit))?;
         Some(weight_names(unit, &found.attributes))
+    }
+
+    /// The units as `config.json` has them under `pattern_dict`: pattern text and attributes, in order.
+    pub fn pattern_dict(&self) -> impl Iterator<Item = (&str, &[String])> {
+        let units = self.units.iter();
+        units.map(|unit| (unit.text(), unit.attributes.as_slice()))
     }
 
     /// Whether it is a choice for models that are detected as `detected`.
@@ -342,5 +385,6 @@ fn replacements<'de, D: Deserializer<'de>>(
 fn full_pattern<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> std::result::Result<Regex, D::Error> {
-    compile(&format!("^(?:{})$", String::deserialize(deserializer)?))
+    let text = String::deserialize(deserializer)?;
+    compile(&format!("{}{text}{}", WHOLE.0, WHOLE.1))
 }

@@ -1,8 +1,13 @@
-//! Which architecture a set of tensor names and shapes belongs to.
+//! Which architecture a set of tensor names and shapes belongs to, with what its config.json says.
 
 use std::collections::HashMap;
 
-use super::definition::{Detect, ShapeRule};
+use serde_json::Value;
+
+use super::{
+    definition::{ConfigRule, Detect, ShapeRule},
+    layout::Config,
+};
 use crate::header::{Header, TensorInfo};
 
 /// Prefixes under which checkpoints keep the diffusion model, and how many names must carry one (ComfyUI's own rule).
@@ -31,8 +36,11 @@ pub fn strip_prefix(header: &Header) -> &'static str {
     }
 }
 
-/// Names without prefix, with their shapes.
-pub struct Names<'a>(HashMap<&'a str, &'a [u64]>);
+/// Names without prefix, with their shapes, and the config.json beside them.
+pub struct Names<'a> {
+    shapes: HashMap<&'a str, &'a [u64]>,
+    config: Option<&'a Config>,
+}
 
 impl<'a> Names<'a> {
     /// The names of `header` that carry `prefix`, without it.
@@ -44,24 +52,50 @@ impl<'a> Names<'a> {
             .collect()
     }
 
+    /// The same names with what their config.json says.
+    #[must_use]
+    pub fn with_config(self, config: Option<&'a Config>) -> Self {
+        Self { config, ..self }
+    }
+
+    /// Whether there is a config.json beside them.
+    pub fn have_config(&self) -> bool {
+        self.config.is_some()
+    }
+
     /// Whether a name exists.
     pub fn has(&self, name: &str) -> bool {
-        self.0.contains_key(name)
+        self.shapes.contains_key(name)
     }
 
     /// The shape of a tensor, where it exists.
     pub fn shape(&self, name: &str) -> Option<&'a [u64]> {
-        self.0.get(name).copied()
+        self.shapes.get(name).copied()
     }
 
     fn axis_is(&self, (name, axis, value): &ShapeRule) -> bool {
-        self.0.get(name.as_str()).and_then(|shape| shape.get(*axis)) == Some(value)
+        let shape = self.shapes.get(name.as_str());
+        shape.and_then(|shape| shape.get(*axis)) == Some(value)
+    }
+
+    /// Whether config.json says so; `unknown` where there is none.
+    fn says(&self, (key, value): &ConfigRule, unknown: bool) -> bool {
+        let Some(config) = self.config else {
+            return unknown;
+        };
+        match config.get(key) {
+            Some(Value::Array(list)) => list.contains(value),
+            said => said == Some(value),
+        }
     }
 }
 
 impl<'a> FromIterator<(&'a str, &'a [u64])> for Names<'a> {
     fn from_iter<T: IntoIterator<Item = (&'a str, &'a [u64])>>(tensors: T) -> Self {
-        Self(tensors.into_iter().collect())
+        Self {
+            shapes: tensors.into_iter().collect(),
+            config: None,
+        }
     }
 }
 
@@ -76,6 +110,8 @@ impl Detect {
             && !self.none.iter().any(|name| names.has(name))
             && self.shape.iter().all(|rule| names.axis_is(rule))
             && !self.not_shape.iter().any(|rule| names.axis_is(rule))
+            && self.config.iter().all(|rule| names.says(rule, true))
+            && !self.not_config.iter().any(|rule| names.says(rule, false))
     }
 
     /// Which share of the rules holds, 0 to 1, and 0 where no demanded name is there: for the message about an unknown model.
@@ -90,12 +126,18 @@ impl Detect {
             + self.any.iter().filter(is_there).count()
             + self.none.iter().filter(|name| !names.has(name)).count()
             + self.shape.iter().filter(right).count()
-            + self.not_shape.iter().filter(|rule| !right(rule)).count();
+            + self.not_shape.iter().filter(|rule| !right(rule)).count()
+            + self
+                .config
+                .iter()
+                .filter(|rule| names.says(rule, false))
+                .count();
         let rules = self.all.len()
             + self.any.len()
             + self.none.len()
             + self.shape.len()
-            + self.not_shape.len();
+            + self.not_shape.len()
+            + self.config.len();
         held as f64 / rules as f64
     }
 }

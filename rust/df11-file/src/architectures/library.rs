@@ -10,9 +10,13 @@ use serde::Serialize;
 
 use super::{
     definition::{Architecture, Loader},
-    detect::Names,
+    detect::{Names, strip_prefix},
+    layout::{Config, Layout},
 };
-use crate::error::{Code, Error, Result};
+use crate::{
+    error::{Code, Error, Result},
+    header::Header,
+};
 
 include!(concat!(env!("OUT_DIR"), "/embedded.rs"));
 
@@ -43,6 +47,8 @@ pub struct Summary<'a> {
     pub id: &'a str,
     /// Its name for people.
     pub name: &'a str,
+    /// How models of it are stored.
+    pub layout: Layout,
     /// The architecture that it is a choice for.
     pub variant_of: Option<&'a str>,
     /// False where it is recognised but refused.
@@ -60,6 +66,7 @@ impl<'a> Summary<'a> {
         Self {
             id: &known.id,
             name: &known.name,
+            layout: known.layout,
             variant_of: known.variant_of.as_deref(),
             supported: known.refused.is_none(),
             reason: known
@@ -68,6 +75,29 @@ impl<'a> Summary<'a> {
                 .map(|refused| refused.reason.as_str()),
             loader: known.loader.as_ref(),
             origin: &known.origin,
+        }
+    }
+}
+
+/// Which architectures are asked about a source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asked {
+    /// Those in ComfyUI's layout.
+    Comfyui,
+    /// Those in the other layouts.
+    Others,
+}
+
+impl Asked {
+    fn covers(self, layout: Layout) -> bool {
+        (self == Self::Comfyui) == (layout == Layout::Comfyui)
+    }
+
+    /// The prefix that is stripped from a source's names.
+    pub fn prefix(self, header: &Header) -> &'static str {
+        match self {
+            Self::Comfyui => strip_prefix(header),
+            Self::Others => "",
         }
     }
 }
@@ -167,35 +197,66 @@ impl Library {
         self.architectures.iter()
     }
 
+    /// Which architectures are asked about a source: those in ComfyUI's layout where it is a file of its own (`config` is none) and the choice is none of
+    /// another layout, the others where it has a config.json.
+    pub fn asked(&self, config: Option<&Config>, choice: &Choice) -> Asked {
+        let chosen = match choice {
+            Choice::Auto => None,
+            Choice::Id(id) => self.iter().find(|known| known.id == *id),
+        };
+        let elsewhere = chosen.is_some_and(|chosen| chosen.layout != Layout::Comfyui);
+        if config.is_some() || elsewhere {
+            Asked::Others
+        } else {
+            Asked::Comfyui
+        }
+    }
+
     /// The architecture of a model with these names. A choice must agree with what the names show.
     ///
     /// # Errors
     /// `E_ARCH_UNKNOWN`, `E_ARCH_AMBIGUOUS`, `E_ARCH_CONTRADICTION`, or `E_ARCH_REFUSED` with the reason.
-    pub fn find(&self, names: &Names<'_>, choice: &Choice) -> Result<Arc<Architecture>> {
+    pub fn find(
+        &self,
+        names: &Names<'_>,
+        asked: Asked,
+        choice: &Choice,
+    ) -> Result<Arc<Architecture>> {
+        let known = || self.iter().filter(|known| asked.covers(known.layout));
         let matches = |known: &&Arc<Architecture>| {
-            known
-                .detect
-                .as_ref()
-                .is_some_and(|detect| detect.matches(names))
+            let detect = known.detect.as_ref();
+            detect.is_some_and(|detect| detect.matches(names))
         };
-        let found: Vec<_> = self.architectures.iter().filter(matches).collect();
-        let detected = match found[..] {
-            [] => return Err(self.unknown(|known| Some(known.detect.as_ref()?.likeness(names)))),
-            [one] => one,
-            [..] => return Err(ambiguous(&found)),
-        };
-        if let Some(refused) = &detected.refused {
-            let message = format!("this is {}: {}", detected.name, refused.reason);
+        let found: Vec<_> = known().filter(matches).collect();
+        if found.is_empty() {
+            return Err(self.unknown(|known| {
+                let detect = known.detect.as_ref();
+                let detect = detect.filter(|_| asked.covers(known.layout));
+                Some(detect?.likeness(names))
+            }));
+        }
+        if let [only] = found[..]
+            && let Some(refused) = &only.refused
+        {
+            let message = format!("this is {}: {}", only.name, refused.reason);
             return Err(Error::new(Code::ArchRefused, message).hint(refused.remedy.clone()));
         }
         let Choice::Id(id) = choice else {
-            return Ok(detected.clone());
+            return match found[..] {
+                [one] => Ok(one.clone()),
+                [..] => Err(ambiguous(&found)),
+            };
         };
+        // What only a config.json tells may be left to the choice, and nothing else.
+        let is_open = asked == Asked::Others && !names.have_config();
+        if found.len() > 1 && !is_open {
+            return Err(ambiguous(&found));
+        }
         let chosen = self.chosen(id)?;
-        if chosen.is_choice_for(detected) {
+        if found.iter().any(|found| chosen.is_choice_for(found)) {
             return Ok(chosen);
         }
-        Err(contradiction(id, detected))
+        Err(contradiction(id, found[0]))
     }
 
     /// The architecture of an id that the user gave.

@@ -11,7 +11,7 @@ use safetensors::Dtype;
 
 use super::{Member, Passthrough, Plan, UnitPlan, look, recognise, target};
 use crate::{
-    architectures::{Architecture, Library, Names, strip_prefix, weight_names},
+    architectures::{Architecture, Library, Names, weight_names},
     budget::Budget,
     convert::Conversion,
     error::{Code, Error, Result},
@@ -37,13 +37,15 @@ pub fn plan(source: &Path, target: Option<&Path>, options: Options) -> Result<Pl
 }
 
 fn build(source: Source, target: Option<&Path>, options: Options) -> Result<Plan> {
-    let header = source.header();
-    let prefix = strip_prefix(header);
+    let (header, config) = (source.header(), None);
+    let library = Library::load(&options.definitions)?;
+    let asked = library.asked(config, &options.architecture);
+    let prefix = asked.prefix(header);
     if let Some(refusal) = recognise::refusal(&source, prefix) {
         return Err(refusal);
     }
-    let library = Library::load(&options.definitions)?;
-    let architecture = library.find(&Names::new(header, prefix), &options.architecture)?;
+    let shown = Names::new(header, prefix).with_config(config);
+    let architecture = library.find(&shown, asked, &options.architecture)?;
     let mut faults = Vec::new();
     let mut notes = Vec::new();
     let (named, dropped) = name_tensors(&header.tensors, prefix, &architecture, &mut faults)?;

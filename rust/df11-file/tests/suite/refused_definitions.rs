@@ -1,6 +1,6 @@
 //! Architecture files that cannot be used: what is said, about which file.
 
-use std::fs;
+use std::{fs, path::Path};
 
 use df11_file::Code;
 
@@ -77,13 +77,7 @@ fn faulty_architecture_files() {
     ];
     let world = World::of_unit(weights::realistic(1, 10));
     let file = world.path("architectures/toy.toml");
-    for (text, words) in cases {
-        world.define(&text);
-        let error = world.plan(world.options()).expect_err(words);
-        check(&error, &file);
-        assert_eq!(error.code, Code::Definition, "{words}");
-        assert!(error.message.contains(words), "{error}\nlacks {words}");
-    }
+    each_is_refused(&world, &file, &cases);
     // Every faulty file is named, one that is not even text among them.
     let binary = world.path("architectures/zoo.toml");
     fs::write(&binary, [0xFF]).unwrap();
@@ -92,6 +86,54 @@ fn faulty_architecture_files() {
     let also = error.also.iter();
     let also: Vec<_> = also.map(|other| (other.code, other.path.clone())).collect();
     assert_eq!(also, [(Code::Read, Some(binary))]);
+}
+
+fn each_is_refused(world: &World, file: &Path, cases: &[(String, &str)]) {
+    for (text, words) in cases {
+        world.define(text);
+        let error = world.plan(world.options()).expect_err(words);
+        check(&error, file);
+        assert_eq!(error.code, Code::Definition, "{words}");
+        assert!(error.message.contains(words), "{error}\nlacks {words}");
+    }
+}
+
+/// What belongs to models that are folders, in a file of one that is not; and patterns that would be one key of their config.json.
+#[test]
+fn faulty_layouts() {
+    let cases = [
+        (
+            changed(
+                r#"all = ["toy.marker"]"#,
+                "all = [\"toy.marker\"]\nconfig = [[\"a\", 1]]",
+            ),
+            "[detect] asks for config.json",
+        ),
+        (
+            changed(
+                r#"all = ["toy.marker"]"#,
+                "all = [\"toy.marker\"]\nnot_config = [[\"a\", true]]",
+            ),
+            "[detect] asks for config.json",
+        ),
+        (
+            changed(r#"id = "Toy""#, "id = \"Toy\"\ntied = [[\"a\", \"b\"]]"),
+            "no tied tensors",
+        ),
+        (
+            changed(r#"id = "Toy""#, "id = \"Toy\"\nlayout = \"shards\""),
+            "unknown variant `shards`",
+        ),
+        (
+            format!(
+                "{}\n[[units]]\npattern = 'one\\.\\d+'\nattributes = []\n",
+                World::definition()
+            ),
+            "two units have the same pattern",
+        ),
+    ];
+    let world = World::of_unit(weights::realistic(1, 10));
+    each_is_refused(&world, &world.path("architectures/toy.toml"), &cases);
 }
 
 /// A file of the user's takes the place of a built-in one, but nothing says which of two beside each other would.
