@@ -58,6 +58,10 @@ codes! {
     Truncated = "E_TRUNCATED", Refused;
     /// The file goes on behind the data that its header describes.
     TrailingBytes = "E_TRAILING_BYTES", Refused;
+    /// The files of a model, or its index, do not fit together.
+    Index = "E_INDEX", Refused;
+    /// A model's configuration cannot be used.
+    Config = "E_CONFIG", Refused;
     /// The file already is a DF11 file.
     AlreadyDf11 = "E_ALREADY_DF11", Refused;
     /// The file is not a DF11 file.

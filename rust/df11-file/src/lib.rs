@@ -15,6 +15,7 @@ pub mod check;
 mod contents;
 mod convert;
 pub mod error;
+mod file_name;
 pub mod header;
 mod job;
 pub mod machine;

@@ -1,10 +1,12 @@
 //! The safetensors header: strict reading with limits, and writing in the order of the official tool.
 
 mod parse;
+mod shards;
 mod write;
 
 pub use parse::parse;
 pub use safetensors::Dtype;
+pub(crate) use shards::{ShardText, merge, parse_text, text as shards_text};
 pub use write::{TensorEntry, check_with_reference, official_order, serialize};
 
 /// Longest header that is read, in bytes; the reference implementation's own limit.

@@ -146,15 +146,7 @@ impl Manifest {
                 format!("dfloat11-compress {}", env!("CARGO_PKG_VERSION")),
             ),
             entry("stamp", stamp),
-            entry(
-                "source_name",
-                plan.source
-                    .path()
-                    .file_name()
-                    .unwrap_or_default()
-                    .to_string_lossy()
-                    .into_owned(),
-            ),
+            entry("source_name", plan.source.name()),
             entry("source_header", pack(plan.source.header_json())),
             entry("names", pack(names.as_bytes())),
         ];

@@ -15,7 +15,7 @@ use crate::{
 /// The target of what is made of `source`, with the rule for existing files applied as far as a name decides it.
 ///
 /// # Errors
-/// `E_TARGET_IS_SOURCE`, `E_TARGET_EXISTS` under [`IfExists::Error`] and for what is no file, `E_WRITE` where the folder is missing,
+/// `E_TARGET_IS_SOURCE`, also for a file in the source's folder; `E_TARGET_EXISTS` under [`IfExists::Error`] and for what is no file, `E_WRITE` where the folder is missing,
 /// `E_OPTION` where the target has no name.
 pub fn choose(source: &Path, target: Option<&Path>, if_exists: IfExists) -> Result<PathBuf> {
     let target = target.map_or_else(|| beside(source), Path::to_path_buf);
@@ -41,6 +41,13 @@ pub fn choose(source: &Path, target: Option<&Path>, if_exists: IfExists) -> Resu
                 .at_path(&target),
         );
     }
+    let lies_in = |place: &Path| is_same_file(place, &folder).unwrap_or(false);
+    if model_folder(source).is_some_and(|source| lies_in(&source)) {
+        let message = "the result would lie in the folder of the source";
+        return Err(Error::new(Code::TargetIsSource, message)
+            .hint("Choose another folder.")
+            .at_path(&target));
+    }
     match if_exists {
         IfExists::Error if target.exists() => Err(exists(&target)),
         IfExists::Number => Ok(first_free(&target)),
@@ -63,8 +70,25 @@ pub fn folder_of(path: &Path) -> PathBuf {
         .to_path_buf()
 }
 
+/// `<name>-DF11.safetensors` beside a file, or beside the folder that holds the source.
 fn beside(source: &Path) -> PathBuf {
-    source.with_file_name(format!("{}-DF11.safetensors", stem(source)))
+    let Some(folder) = model_folder(source) else {
+        return source.with_file_name(format!("{}-DF11.safetensors", stem(source)));
+    };
+    // A folder may be named by dots, which tell neither its name nor what it lies in.
+    let folder = folder.canonicalize().unwrap_or(folder);
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    folder.with_file_name(format!("{name}-DF11.safetensors"))
+}
+
+/// The folder of a source that is more than a file: itself, or that of the index.
+pub fn model_folder(source: &Path) -> Option<PathBuf> {
+    let is_index = || source.extension().is_some_and(|ending| ending == "json");
+    if source.is_dir() {
+        Some(source.to_path_buf())
+    } else {
+        is_index().then(|| folder_of(source))
+    }
 }
 
 fn stem(path: &Path) -> String {

@@ -4,12 +4,7 @@ use std::path::{Path, PathBuf};
 
 use same_file::is_same_file;
 
-/// Longest name that is taken, in bytes. File systems have 255, and the partial file's name is longer.
-const MAX_NAME_BYTES: usize = 200;
-/// Names, before the first dot, that Windows gives to devices.
-const DEVICES: [&str; 6] = ["con", "prn", "aux", "nul", "conin$", "conout$"];
-/// The same with a digit behind.
-const NUMBERED_DEVICES: [&str; 2] = ["com", "lpt"];
+use crate::file_name;
 
 /// The file beside `path` that has its source's name where that is told and harmless; else, and where that is `path` itself, `NAME-restored.safetensors` for
 /// `NAME-DF11.safetensors`.
@@ -30,22 +25,7 @@ fn harmless(name: &str) -> Option<&str> {
     let name = name.rsplit(['/', '\\']).next()?;
     let ending = Path::new(name).extension()?.to_str()?.to_ascii_lowercase();
     let is_checkpoint = ["safetensors", "sft"].contains(&ending.as_str());
-    let forbidden = |c: char| c.is_control() || "<>:\"|?*".contains(c);
-    let fits = is_checkpoint && !name.starts_with(['.', ' ']) && name.len() <= MAX_NAME_BYTES;
-    (fits && !name.contains(forbidden) && !is_device(name)).then_some(name)
-}
-
-fn is_device(name: &str) -> bool {
-    let stem = name.split('.').next().unwrap_or_default().trim_end();
-    let stem = stem.to_ascii_lowercase();
-    let numbered = |device: &&str| {
-        let number = stem.strip_prefix(*device);
-        number.is_some_and(|number| {
-            ["\u{b9}", "\u{b2}", "\u{b3}"].contains(&number)
-                || matches!(number.as_bytes(), [b'0'..=b'9'])
-        })
-    };
-    DEVICES.contains(&stem.as_str()) || NUMBERED_DEVICES.iter().any(numbered)
+    (is_checkpoint && file_name::complaint(name).is_none()).then_some(name)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::units::fault;
 use crate::{
     error::Result,
-    header::{Header, parse},
+    header::{Header, ShardText, parse_text},
     options::Cast,
     output::manifest::{FORMAT, KEY_PREFIX, MAX_KEPT_DROPPED, Rounding, Stamp, most_described},
 };
@@ -25,8 +25,10 @@ pub struct Description {
     pub source_name: Option<String>,
     /// The source's header.
     pub header: Header,
-    /// Its JSON text.
+    /// Its JSON text, or that of the list of its files.
     pub header_json: Vec<u8>,
+    /// The files of a source that was a folder.
+    pub files: Vec<ShardText>,
     /// Which source tensors went where.
     pub names: NameMap,
     /// Whether rounding changed no weight of those that were not BF16: widened, they are what they were.
@@ -110,11 +112,8 @@ impl Description {
                 )));
             }
         }
-        let before_data = 8 + header_json.len() as u64;
-        let data_bytes = stamp.source.bytes.checked_sub(before_data);
-        let source_header = data_bytes
-            .and_then(|data_bytes| parse(&header_json, data_bytes).ok())
-            .ok_or_else(|| unreadable("source_header"))?;
+        let (source_header, files) = parse_text(&header_json, stamp.source.bytes)
+            .map_err(|_| unreadable("source_header"))?;
         // Short strings take more memory than text: no more of them than the source's tensors need, a unit's name for each at most.
         if quotes(&names) > 8 * source_header.tensors.len() + 64 {
             return Err(fault(
@@ -138,6 +137,7 @@ impl Description {
             source_name: header.meta("df11.source_name").map(str::to_owned),
             header: source_header,
             header_json,
+            files,
             dropped,
             is_exact: header.meta("df11.cast") == Rounding::Exact.as_str(),
             names: serde_json::from_slice(&names).map_err(|_| unreadable("names"))?,

@@ -82,6 +82,11 @@ impl Parts {
     /// # Errors
     /// `E_NOT_RESTORABLE` with what is missing.
     pub fn require_all(&self, description: &Description) -> Result<()> {
+        if !description.files.is_empty() {
+            let message = "its source was a folder, which this version cannot make again";
+            return Err(Error::new(Code::NotRestorable, message)
+                .hint("Restore a usable checkpoint in one file with --usable."));
+        }
         let tensor = |index: usize| &description.header.tensors[index];
         let missing: Vec<_> = self.missing.iter().map(|&index| tensor(index)).collect();
         refuse(

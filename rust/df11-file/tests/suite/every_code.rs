@@ -39,7 +39,7 @@ const ELSEWHERE: [(Code, &str); 5] = [
 /// A case: the error, and the file that it must name.
 type Case = (Code, fn(&World) -> (Error, PathBuf));
 
-const CASES: [Case; 32] = [
+const CASES: [Case; 34] = [
     (Code::Option, |world| {
         let options = Options {
             architecture: Choice::from("Unheard"),
@@ -64,6 +64,16 @@ const CASES: [Case; 32] = [
     (Code::TrailingBytes, |world| {
         let bytes = fs::read(world.source()).unwrap();
         instead(world, &[&bytes, [7].as_slice()].concat())
+    }),
+    (Code::Index, |world| {
+        let index = world.path("model.safetensors.index.json");
+        fs::write(&index, "{}").unwrap();
+        (unplanned(&index, world), index)
+    }),
+    (Code::Config, |world| {
+        let config = world.path("config.json");
+        fs::write(&config, "[]").unwrap();
+        (unplanned(world.folder(), world), config)
     }),
     (Code::AlreadyDf11, |world| {
         instead(world, &world.result(world.options()))
@@ -268,6 +278,11 @@ fn every_case_is_met_and_explained() {
             assert!(text.contains(&part), "{text} lacks {part}");
         }
     }
+}
+
+/// The refusal of a folder or an index.
+fn unplanned(source: &std::path::Path, world: &World) -> Error {
+    plan(source, None, world.options()).map(|_| ()).unwrap_err()
 }
 
 fn planned(world: &World, options: Options) -> Error {

@@ -25,6 +25,7 @@ mod restore_plain;
 mod restore_plain_refusals;
 mod restore_targets;
 mod self_description;
+mod sharded_sources;
 mod skips;
 mod source_files;
 mod streaming;

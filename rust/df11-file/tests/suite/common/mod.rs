@@ -2,6 +2,7 @@
 
 pub mod checkpoint;
 pub mod expected;
+pub mod folder;
 pub mod forged;
 pub mod gpu;
 pub mod mount;

@@ -1,0 +1,82 @@
+//! A source in a folder: files of tensors, their index, a configuration.
+
+use std::{fs, path::PathBuf};
+
+use serde_json::{Value, json};
+
+use super::{
+    checkpoint::{Layout, Tensor, write},
+    world::World,
+};
+
+/// A folder beside the architectures of a [`World`], with the toy's marker in its last file.
+pub struct ModelFolder {
+    pub world: World,
+    shards: Vec<(String, Vec<Tensor>)>,
+}
+
+impl ModelFolder {
+    /// A folder of these files, numbered as usual, with their index.
+    pub fn new(shards: Vec<Vec<Tensor>>) -> Self {
+        let count = shards.len();
+        let mut shards: Vec<_> = shards
+            .into_iter()
+            .enumerate()
+            .map(|(index, tensors)| {
+                let name = format!("model-{:05}-of-{count:05}.safetensors", index + 1);
+                (name, tensors)
+            })
+            .collect();
+        let marker = Tensor::bf16("toy.marker", vec![0x80, 0x3F]);
+        shards.last_mut().unwrap().1.push(marker);
+        let folder = Self {
+            world: World::new(Vec::new()),
+            shards,
+        };
+        fs::remove_file(folder.world.source()).unwrap();
+        fs::create_dir(folder.path()).unwrap();
+        for (name, tensors) in &folder.shards {
+            write(&folder.file(name), tensors, &Layout::default());
+        }
+        folder.write_index(&folder.index());
+        folder
+    }
+
+    pub fn path(&self) -> PathBuf {
+        self.world.path("model")
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path().join(name)
+    }
+
+    /// The name of a file.
+    pub fn shard(&self, number: usize) -> &str {
+        &self.shards[number].0
+    }
+
+    /// All tensors, in the order of the files.
+    pub fn tensors(&self) -> Vec<Tensor> {
+        let tensors = self.shards.iter().flat_map(|(_, tensors)| tensors);
+        tensors.cloned().collect()
+    }
+
+    /// The index as it should be.
+    pub fn index(&self) -> Value {
+        let mut map = serde_json::Map::new();
+        for (name, tensors) in &self.shards {
+            for tensor in tensors {
+                map.insert(tensor.name.clone(), name.as_str().into());
+            }
+        }
+        json!({ "metadata": { "total_size": 1 }, "weight_map": map })
+    }
+
+    pub fn index_path(&self) -> PathBuf {
+        self.file("model.safetensors.index.json")
+    }
+
+    pub fn write_index(&self, index: &Value) {
+        fs::write(self.index_path(), index.to_string()).unwrap();
+    }
+}
