@@ -10,7 +10,7 @@ SECONDS_EACH=${FUZZ_SECONDS:-60}
 export RUSTC_BOOTSTRAP=1
 
 command -v cargo-fuzz >/dev/null || cargo install cargo-fuzz --locked
-[ $# -gt 0 ] || set -- kernels codec_round_trip check_hostile header stored
+[ $# -gt 0 ] || set -- kernels codec_round_trip check_hostile header journal stored
 for target in "$@"; do
     mkdir -p "corpus/$target"
     cargo fuzz run --fuzz-dir . "$target" "corpus/$target" "seeds/$target" -- \

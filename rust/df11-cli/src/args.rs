@@ -95,6 +95,9 @@ pub struct Compress {
     /// What to do where the file exists. `skip` skips what already is this result and refuses anything else.
     #[arg(long, default_value = IfExists::NAMES[0], value_parser = PossibleValuesParser::new(IfExists::NAMES))]
     pub if_exists: String,
+    /// Start from the beginning where an interrupted run has left a part of this result.
+    #[arg(long)]
+    pub no_resume: bool,
     /// Most memory, such as 256MiB [default: a quarter of what is free, 64 MiB to 1 GiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_memory: Option<u64>,
@@ -238,6 +241,7 @@ impl Compress {
         Ok(Options {
             verify: self.verify.parse()?,
             if_exists: self.if_exists.parse()?,
+            no_resume: self.no_resume,
             max_memory: self.max_memory,
             max_rate: self.max_rate,
             io: self.io.parse()?,

@@ -13,7 +13,7 @@ static INTERRUPTS: AtomicU32 = AtomicU32::new(0);
 pub fn watch() -> Result<()> {
     let handler = || {
         if INTERRUPTS.fetch_add(1, Relaxed) > 0 {
-            let left = "an unfinished file, NAME.partial, may be left; the next run replaces it";
+            let left = "unfinished files, NAME.partial and NAME.journal, may be left; the next run goes on from them";
             output::message(&format!("df11: ended at once; {left}"));
             std::process::exit(130);
         }

@@ -1,7 +1,9 @@
 //! What rounding does to values.
 
+use serde::{Deserialize, Serialize};
+
 /// Changes of values by a conversion. A NaN stays one and counts as unchanged.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Changes {
     /// Values that were converted.
     pub values: u64,

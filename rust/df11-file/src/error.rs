@@ -244,6 +244,13 @@ impl Error {
             .at_path(path)
     }
 
+    /// Says what was being done with the file.
+    #[must_use]
+    pub fn during(mut self, what: &str) -> Self {
+        self.message = format!("{} ({what})", self.message);
+        self
+    }
+
     /// Adds this one to what was found so far. A file may hold a fault for each of its tensors: beyond some, only that there are more is told.
     pub fn add_to(self, faults: &mut Vec<Self>) {
         const MOST: usize = 100;

@@ -18,6 +18,7 @@ pub mod error;
 mod file_name;
 pub mod header;
 mod job;
+pub mod journal;
 pub mod machine;
 pub mod options;
 mod ordered;

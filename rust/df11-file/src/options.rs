@@ -117,6 +117,8 @@ pub struct Options {
     pub cast: Cast,
     /// Units that DF11 cannot hold or would make larger are left as they are, where the loader takes them so.
     pub keep_uncompressed: bool,
+    /// What an interrupted run has finished is not taken over.
+    pub no_resume: bool,
     /// Folders of architecture files; later ones win.
     pub definitions: Vec<PathBuf>,
     /// Most resident memory in bytes; none: chosen from what is available.

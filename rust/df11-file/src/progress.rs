@@ -1,7 +1,14 @@
 //! Counters of a running job, and the request to stop it. No lock, no callback: whoever shows progress polls a snapshot.
 
 use std::{
-    sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed},
+    fmt,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{
+            AtomicBool, AtomicU8, AtomicU64,
+            Ordering::{Relaxed, SeqCst},
+        },
+    },
     time::{Duration, Instant},
 };
 
@@ -85,6 +92,25 @@ pub struct Progress {
     /// Index of the unit in work plus one; 0 for none.
     unit: AtomicU64,
     started: Instant,
+    end: AtomicU8,
+    cleanup: Cleanup,
+}
+
+/// Nothing has decided how the job ends.
+const OPEN: u8 = 0;
+/// Its file is about to get its name.
+const NAMED: u8 = 1;
+/// Nobody waits for it any more.
+const ABANDONED: u8 = 2;
+
+/// What takes away the files of a job that cannot do so itself.
+#[derive(Default)]
+struct Cleanup(Mutex<Option<Box<dyn FnOnce() + Send>>>);
+
+impl fmt::Debug for Cleanup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Cleanup")
+    }
 }
 
 impl Default for Progress {
@@ -100,6 +126,8 @@ impl Default for Progress {
             units: AtomicU64::new(0),
             unit: AtomicU64::new(0),
             started: Instant::now(),
+            end: AtomicU8::new(OPEN),
+            cleanup: Cleanup::default(),
         }
     }
 }
@@ -120,6 +148,46 @@ impl Progress {
         } else {
             Ok(())
         }
+    }
+
+    /// From here on the job ends with its file under its name.
+    ///
+    /// # Errors
+    /// `E_CANCELLED` where it was asked to stop before.
+    pub(crate) fn pass_the_last_moment(&self) -> Result<()> {
+        self.check_cancelled()?;
+        let passed = self.end.compare_exchange(OPEN, NAMED, SeqCst, SeqCst);
+        passed.map(|_| ()).map_err(|_| cancelled())
+    }
+
+    /// Sets what takes the job's files away where it is abandoned.
+    pub(crate) fn on_abandon(&self, cleanup: impl FnOnce() + Send + 'static) {
+        *self
+            .cleanup
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(Box::new(cleanup));
+    }
+
+    /// The job has ended: what would take its files away holds one of them open, and so its space.
+    pub(crate) fn forget_cleanup(&self) {
+        *self
+            .cleanup
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Gives the job up, which was asked to stop and does not: a disk does not answer. What takes its files away; none where it must be waited for.
+    pub(crate) fn abandon(&self) -> Option<Box<dyn FnOnce() + Send>> {
+        let mut cleanup = self
+            .cleanup
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let cleanup = cleanup.take()?;
+        let given_up = self.end.compare_exchange(OPEN, ABANDONED, SeqCst, SeqCst);
+        given_up.is_ok().then_some(cleanup)
     }
 
     /// The state now.
@@ -159,6 +227,16 @@ impl Progress {
     /// Counts bytes that, once read, need no further stage.
     pub(crate) fn skip_stages(&self, bytes: u64) {
         self.add_stage(bytes * (self.stages.load(Relaxed) - 1));
+    }
+
+    /// Counts bytes that were finished before, through all stages.
+    pub(crate) fn take_over(&self, bytes: u64) {
+        self.add_stage(bytes * self.stages.load(Relaxed));
+    }
+
+    /// Counts from nothing: what came before was another kind of work.
+    pub(crate) fn begin_again(&self) {
+        self.work.store(0, Relaxed);
     }
 
     pub(crate) fn add_out(&self, bytes: u64) {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path, time::Instant};
 
 use df11_codec::{CodeKind, Kernel, UnitCode, UnitLayout};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     architectures::Loader,
@@ -55,6 +55,8 @@ pub struct Report {
     pub ratio: f64,
     /// Time taken.
     pub seconds: f64,
+    /// Bytes of the result that an interrupted run had finished.
+    pub resumed_bytes: u64,
     /// Bytes asked from the source.
     pub bytes_read: u64,
     /// Bytes that this process had read from devices meanwhile, where the system tells.
@@ -121,7 +123,7 @@ pub struct CastReport {
 }
 
 /// One unit of a report.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct UnitReport {
     /// Its name.
     pub name: String,
@@ -134,7 +136,7 @@ pub struct UnitReport {
     /// DF11 bits per weight.
     pub bits_per_weight: f64,
     /// Its code: `official`, `flattened`, `two-bit`.
-    pub code: &'static str,
+    pub code: String,
     /// How many times its weights were read.
     pub reads: u32,
     /// What is special about it.
@@ -163,6 +165,7 @@ impl Report {
             target_bytes: 0,
             ratio: 0.0,
             seconds: 0.0,
+            resumed_bytes: 0,
             bytes_read: 0,
             device_bytes_read: None,
             io: plan.options.io.as_str(),
@@ -285,7 +288,7 @@ impl UnitReport {
             bf16_bytes: unit.weights * 2,
             df11_bytes,
             bits_per_weight: df11_bytes as f64 * 8.0 / unit.weights as f64,
-            code: name,
+            code: name.to_owned(),
             reads,
             notes: notes(code, df11_bytes, unit.weights * 2),
         }

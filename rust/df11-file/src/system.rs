@@ -71,6 +71,54 @@ pub fn has_other_names(file: &std::fs::Metadata) -> bool {
     }
 }
 
+/// Whether `file` is what stands at `path`, and no link to it.
+pub fn is_at(file: &File, path: &Path) -> bool {
+    let found = std::fs::symlink_metadata(path).ok();
+    found.is_some_and(|found| found.is_file() && is_the_same(file, path, &found).unwrap_or(false))
+}
+
+/// The same for a path at which a file was `found`. Asks without opening anything where that is possible: that could fail for want of handles.
+fn is_the_same(file: &File, path: &Path, found: &std::fs::Metadata) -> io::Result<bool> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let (_, here) = (path, file.metadata()?);
+        Ok((here.dev(), here.ino()) == (found.dev(), found.ino()))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = found;
+        let here = same_file::Handle::from_path(path)?;
+        Ok(here == same_file::Handle::from_file(file.try_clone()?)?)
+    }
+}
+
+/// Whether two paths lead to the same file, and neither is a link that points elsewhere.
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
+    let is_file = |path| std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
+    is_file(one) && is_file(other) && same_file::is_same_file(one, other).unwrap_or(false)
+}
+
+/// When a process was started, in seconds since 1970; none where there is no such process.
+pub fn process_start(process: u32) -> Option<u64> {
+    use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate};
+    let (process, mut system) = (Pid::from_u32(process), sysinfo::System::new());
+    let asked = ProcessesToUpdate::Some(&[process]);
+    system.refresh_processes_specifics(asked, true, ProcessRefreshKind::nothing());
+    system.process(process).map(sysinfo::Process::start_time)
+}
+
+/// The machine's name; empty where it has none.
+pub fn host_name() -> String {
+    sysinfo::System::host_name().unwrap_or_default()
+}
+
+/// What process numbers are counted in: on Linux a container may have a space of its own.
+pub fn process_space() -> String {
+    let link = std::fs::read_link("/proc/self/ns/pid");
+    link.map_or_else(|_| String::new(), |link| link.display().to_string())
+}
+
 /// Bytes that this process has had read from devices so far, where the system tells (Linux).
 pub fn device_bytes_read() -> Option<u64> {
     let counters = std::fs::read_to_string("/proc/self/io").ok()?;

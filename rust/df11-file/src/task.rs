@@ -3,14 +3,18 @@
 use std::{
     cell::Cell,
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+        mpsc::channel,
+    },
     thread::{self, Scope, ScopedJoinHandle},
     time::Duration,
 };
 
 use crate::{
     error::{Code, Error, Result},
-    progress::{Progress, Snapshot},
+    progress::{Progress, Snapshot, cancelled},
     system,
 };
 
@@ -34,11 +38,54 @@ struct Shared<R> {
     progress: Progress,
     outcome: Mutex<Option<Result<R>>>,
     ended: Condvar,
+    /// Whether a thread sees to it that a request to stop is followed in time.
+    is_stopping: AtomicBool,
 }
+
+/// A job that was asked to stop has so much time to do it well.
+const STOP: Duration = Duration::from_millis(600);
+/// To remove its files where it does not.
+const REMOVE: Duration = Duration::from_millis(200);
 
 impl<R> Shared<R> {
     fn outcome(&self) -> MutexGuard<'_, Option<Result<R>>> {
         self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the outcome, where there is none yet.
+    fn end(&self, outcome: Result<R>) {
+        self.progress.forget_cleanup();
+        self.outcome().get_or_insert(outcome);
+        self.ended.notify_all();
+    }
+
+    /// Waits until there is an outcome, at most `timeout`; true where there is.
+    fn wait(&self, timeout: Duration) -> bool {
+        let running = |outcome: &mut Option<_>| outcome.is_none();
+        let waited = self
+            .ended
+            .wait_timeout_while(self.outcome(), timeout, running);
+        waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
+    }
+
+    /// Ends a job that was asked to stop and hangs in a call to a disk that does not answer. Its threads end when that call does.
+    fn stop(&self) {
+        if self.wait(STOP) {
+            return;
+        }
+        let Some(cleanup) = self.progress.abandon() else {
+            return;
+        };
+        // It asks a disk too.
+        let (tell, done) = channel();
+        let removing = thread::Builder::new().spawn(move || {
+            cleanup();
+            let _ = tell.send(());
+        });
+        if removing.is_ok() {
+            let _ = done.recv_timeout(REMOVE);
+        }
+        self.end(Err(cancelled()));
     }
 }
 
@@ -61,6 +108,7 @@ impl<R: Clone + Send + 'static> Task<R> {
             progress: Progress::default(),
             outcome: Mutex::new(None),
             ended: Condvar::new(),
+            is_stopping: AtomicBool::new(false),
         });
         let task = Self {
             shared: shared.clone(),
@@ -74,8 +122,7 @@ impl<R: Clone + Send + 'static> Task<R> {
                     "a fault in DFloat11 Compress; nothing was left behind",
                 ))
             };
-            *shared.outcome() = Some(result.unwrap_or_else(fault));
-            shared.ended.notify_all();
+            shared.end(result.unwrap_or_else(fault));
         };
         let spawned = thread::Builder::new()
             .name("df11-job".to_owned())
@@ -89,9 +136,9 @@ impl<R: Clone + Send + 'static> Task<R> {
         self.shared.progress.snapshot()
     }
 
-    /// Asks it to stop. It ends within a second and leaves no file.
+    /// Asks it to stop. It ends within a second and leaves no file, also where a disk does not answer.
     pub fn cancel(&self) {
-        self.shared.progress.cancel();
+        stop(&self.shared);
     }
 
     /// Waits until it has ended, at most `timeout`; true where it has.
@@ -106,11 +153,8 @@ impl<R: Clone + Send + 'static> Task<R> {
                 .unwrap_or_else(PoisonError::into_inner)
                 .is_some(),
             Some(timeout) => {
-                let waited = self
-                    .shared
-                    .ended
-                    .wait_timeout_while(outcome, timeout, running);
-                waited.unwrap_or_else(PoisonError::into_inner).0.is_some()
+                drop(outcome);
+                self.shared.wait(timeout)
             }
         }
     }
@@ -129,6 +173,15 @@ impl<R: Clone + Send + 'static> Task<R> {
 impl<R> Drop for Task<R> {
     fn drop(&mut self) {
         self.shared.progress.cancel();
+    }
+}
+
+/// Asks a job to stop, and sees to it that it does, where a thread can be had for that.
+fn stop<R: Send + 'static>(shared: &Arc<Shared<R>>) {
+    shared.progress.cancel();
+    if !shared.is_stopping.swap(true, Relaxed) && shared.outcome().is_none() {
+        let shared = Arc::clone(shared);
+        let _ = thread::Builder::new().spawn(move || shared.stop());
     }
 }
 

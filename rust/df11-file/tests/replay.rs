@@ -1,10 +1,13 @@
-//! Runs the fuzz targets `header` and `stored` on the inputs in `rust/fuzz/seeds`: those that fuzzing starts from, and those that once failed.
+//! Runs the fuzz targets `header`, `journal` and `stored` on the inputs in `rust/fuzz/seeds`: those that fuzzing starts from, and those that once failed.
 
 #[path = "../../fuzz/src/header.rs"]
 mod header;
 #[path = "../../fuzz/src/input.rs"]
 #[allow(dead_code)]
 mod input;
+#[path = "../../fuzz/src/journal.rs"]
+#[allow(clippy::expect_used)]
+mod journal;
 #[path = "../../fuzz/src/stored.rs"]
 #[allow(clippy::expect_used)]
 mod stored;
@@ -33,6 +36,11 @@ fn replay(target: &str, run: fn(&[u8])) {
 #[test]
 fn headers() {
     replay("header", header::run);
+}
+
+#[test]
+fn journals() {
+    replay("journal", journal::run);
 }
 
 #[test]

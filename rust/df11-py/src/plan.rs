@@ -88,6 +88,7 @@ pub fn plan(
             if_exists: if_exists.parse()?,
             cast: cast.parse()?,
             keep_uncompressed,
+            no_resume: false,
             definitions: definitions.unwrap_or_default(),
             max_memory,
             max_rate,

@@ -6,6 +6,7 @@ pub mod check_hostile;
 pub mod codec_round_trip;
 pub mod header;
 pub mod input;
+pub mod journal;
 pub mod kernels;
 pub mod stored;
 #[allow(dead_code)]

@@ -293,7 +293,7 @@ fn two_signals() {
         if left {
             let report = json(&world.compress(&["--json"]));
             assert_eq!(report["status"], "done");
-            assert!(report["notes"].to_string().contains("was replaced"));
+            assert!(report["notes"].to_string().contains("went on from"));
             return;
         }
         world.assert_clean();

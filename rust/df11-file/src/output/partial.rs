@@ -2,94 +2,139 @@
 
 use std::{
     fs::{self, File, OpenOptions},
-    io,
+    io::{self, Read},
     path::{Path, PathBuf},
 };
 
-use fs4::FileExt;
+use fs4::{FileExt, TryLockError};
 
 use crate::{
     error::{Code, Error, Result},
+    journal::{self, Holder, Journal, Record},
     plan::{folder_of, target_exists},
+    progress::Progress,
     system,
 };
 
 /// First bytes of every partial file of ours. As a safetensors header length they are absurd, so no loader takes the file for a model.
 pub const MARKER: &[u8; 16] = b"DF11-PARTIAL/1\r\n";
 
-/// A file being written. Dropped before [`Self::commit`], it is removed.
+/// A file being written, and its journal. Dropped before [`Self::commit`], both are removed, unless they were kept.
 #[derive(Debug)]
 pub struct PartialFile {
     file: File,
     path: PathBuf,
     target: PathBuf,
-    committed: bool,
+    journal: Journal,
+    state: State,
+}
+
+/// What becomes of a partial file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Unfinished,
+    Kept,
+    Committed,
 }
 
 impl PartialFile {
     /// Creates the partial file of `target`. The flag says whether one left by an interrupted run was replaced.
     ///
     /// # Errors
-    /// `E_PARTIAL_FOREIGN` where a file without our marker stands there, `E_TARGET_BUSY` where another run holds it.
+    /// Those of [`Self::open`].
     pub fn create(target: &Path) -> Result<(Self, bool)> {
-        let mut name = target.file_name().unwrap_or_default().to_owned();
-        name.push(".partial");
-        let path = target.with_file_name(name);
-        let failed = |error| Error::write(&path, &error);
-        let mut options = OpenOptions::new();
-        options.read(true).write(true);
-        let (file, left) = match options.clone().create_new(true).open(&path) {
-            Ok(file) => (file, false),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                // A link leads to a file that has another name: not one of ours, whatever it holds.
-                let found = fs::symlink_metadata(&path).map_err(failed)?;
-                if !found.is_file() || system::has_other_names(&found) {
-                    return Err(foreign(&path));
-                }
-                (options.open(&path).map_err(failed)?, true)
-            }
-            Err(error) => return Err(failed(error)),
-        };
-        // A new file needs no lock to be ours, and some file systems have none. Whoever has locked a file that was created just now will
-        // find no marker in it and let go.
-        let locked = if left {
-            FileExt::try_lock(&file)
-        } else {
-            FileExt::lock(&file).map_err(fs4::TryLockError::Error)
-        };
-        // The run that held the lock may have taken the file away, or given it the target's name.
-        let is_here = is_at(&file, &path);
-        if left && matches!(locked, Err(fs4::TryLockError::Error(_))) {
-            let message =
-                "a run has left this file, or is still writing it; this file system cannot tell";
-            return Err(Error::new(Code::TargetBusy, message)
-                .hint("If no other run is active, delete it.")
-                .at_path(&path));
+        let (partial, left) = Self::open(target)?;
+        partial.restart()?;
+        Ok((partial, left.is_some()))
+    }
+
+    /// Takes the partial file of `target`, new or left by an interrupted run, whose records are told. It is to be restarted or gone on with.
+    ///
+    /// # Errors
+    /// `E_PARTIAL_FOREIGN` where a file without our marker stands there, `E_TARGET_BUSY` where another run holds it; `E_WRITE`, `E_NO_SPACE`.
+    pub fn open(target: &Path) -> Result<(Self, Option<Vec<Record>>)> {
+        let path = path_of(target);
+        let (file, left) = open(&path)?;
+        lock(&file, left, &path, target)?;
+        if left && !is_ours(&file, target) {
+            return Err(foreign(&path));
         }
-        if matches!(locked, Err(fs4::TryLockError::WouldBlock)) || !is_here {
-            let message = "another run is writing this file";
-            return Err(Error::new(Code::TargetBusy, message)
-                .hint("Wait for it or stop it.")
-                .at_path(target));
+        let opened = Journal::open(target);
+        if opened.is_err() && !left {
+            let _ = fs::remove_file(&path);
         }
-        if left {
-            let mut start = [0; MARKER.len()];
-            if system::read_exact_at(&file, &mut start, 0).is_err() || start != *MARKER {
-                return Err(foreign(&path));
-            }
-        }
+        let (journal, records) = opened?;
         let partial = Self {
             file,
             path,
             target: target.to_path_buf(),
-            committed: false,
+            journal,
+            state: State::Unfinished,
         };
-        partial.write(MARKER, 0)?;
-        partial
-            .file
-            .set_len(MARKER.len() as u64)
-            .map_err(|error| partial.failed(&error))?;
-        Ok((partial, left))
+        Ok((partial, left.then_some(records)))
+    }
+
+    /// Removes what a run has left that was killed after its file had got its name.
+    pub fn tidy(target: &Path) {
+        let path = path_of(target);
+        if system::is_same_file(&path, target) {
+            let _ = fs::remove_file(&path);
+        }
+        if fs::symlink_metadata(&path).is_err() {
+            journal::tidy(target);
+        }
+    }
+
+    /// Empties it, and its journal.
+    ///
+    /// # Errors
+    /// `E_WRITE`, `E_NO_SPACE`.
+    pub fn restart(&self) -> Result<()> {
+        self.journal.restart()?;
+        self.go_on()?;
+        let emptied = self.file.set_len(MARKER.len() as u64);
+        emptied.map_err(|error| self.failed(&error))
+    }
+
+    /// Marks it as unfinished, whatever it was, and this process as the one that works on it.
+    ///
+    /// # Errors
+    /// `E_WRITE`, `E_NO_SPACE`.
+    pub fn go_on(&self) -> Result<()> {
+        self.note(&Record::Run(Holder::here()))?;
+        self.write(MARKER, 0)
+    }
+
+    /// Removes it and its journal, to be called where this run cannot do so itself.
+    ///
+    /// # Errors
+    /// `E_WRITE` where the system does not give a second handle.
+    pub fn remover(&self) -> Result<impl FnOnce() + Send + use<>> {
+        let file = self.file.try_clone().map_err(|error| self.failed(&error))?;
+        let (path, target) = (self.path.clone(), self.target.clone());
+        Ok(move || {
+            if system::is_at(&file, &path) && fs::remove_file(path).is_ok() {
+                journal::tidy(&target);
+            }
+        })
+    }
+
+    /// Adds a record to its journal.
+    ///
+    /// # Errors
+    /// `E_WRITE`, `E_NO_SPACE`.
+    pub fn note(&self, record: &Record) -> Result<()> {
+        self.journal.add(record)
+    }
+
+    /// Its size.
+    ///
+    /// # Errors
+    /// `E_READ`.
+    pub fn bytes(&self) -> Result<u64> {
+        let stat = self.file.metadata();
+        let stat = stat.map_err(|error| Error::read(&self.path, &error))?;
+        Ok(stat.len())
     }
 
     /// Refuses where the disk would not hold `needed` bytes. To be asked before the first write, and when an old partial file has gone.
@@ -97,6 +142,8 @@ impl PartialFile {
     /// # Errors
     /// `E_NO_SPACE`.
     pub fn check_space(&self, needed: u64) -> Result<()> {
+        // What an interrupted run has written is there already.
+        let needed = needed.saturating_sub(self.file.allocated_size().unwrap_or(0));
         match system::free_space(&folder_of(&self.target)) {
             Some(free) if free < needed => {
                 let message = format!(
@@ -129,28 +176,61 @@ impl PartialFile {
             .map_err(|error| Error::read(&self.path, &error))
     }
 
-    /// Flushes everything to the disk.
+    /// Flushes everything to the disk: the data before what the journal says of it.
     ///
     /// # Errors
     /// `E_WRITE`, `E_NO_SPACE`.
     pub fn sync(&self) -> Result<()> {
-        self.file.sync_all().map_err(|error| self.failed(&error))
+        let synced = self.file.sync_all();
+        synced.map_err(|error| self.failed(&error).during("flushing it to the disk"))?;
+        self.journal.sync()
+    }
+
+    /// Writes the header, which takes the marker's place, of a file of so many bytes.
+    ///
+    /// # Errors
+    /// `E_WRITE`, `E_NO_SPACE`.
+    pub fn finish(&self, header: &[u8], bytes: u64) -> Result<()> {
+        if let Some(start) = header.first_chunk() {
+            self.note(&Record::Header(*start))?;
+        }
+        // The journal tells from now on that the file is ours; and little may be left to flush then.
+        self.sync()?;
+        self.write(header, 0)?;
+        let cut = self.file.set_len(bytes);
+        cut.map_err(|error| self.failed(&error))
     }
 
     /// Flushes everything and gives the file its name. An existing target survives unless `replace`.
     ///
     /// # Errors
-    /// `E_TARGET_EXISTS` where the target appeared meanwhile, `E_WRITE`, `E_NO_SPACE`.
-    pub fn commit(mut self, replace: bool) -> Result<()> {
+    /// `E_TARGET_EXISTS` where the target appeared meanwhile, `E_WRITE`, `E_NO_SPACE`; `E_CANCELLED`.
+    pub fn commit(&mut self, replace: bool, progress: &Progress) -> Result<()> {
         self.sync()?;
+        progress.pass_the_last_moment()?;
         self.publish(replace)?;
-        self.committed = true;
+        self.state = State::Committed;
         system::sync_folder(&folder_of(&self.target));
         Ok(())
     }
 
+    /// Ends a failed run: after a failure that may pass, what is finished is kept, and the error says so. A full disk is given its space back.
+    pub fn give_up(mut self, mut error: Error) -> Error {
+        let may_pass = matches!(error.code, Code::Read | Code::Write);
+        if may_pass && self.journal.has_finished() && system::is_at(&self.file, &self.path) {
+            self.state = State::Kept;
+            let kept = self.path.file_name().unwrap_or_default().display();
+            let again = "start again, and it goes on from there";
+            error.hint = format!(
+                "{} What is finished is kept in {kept}: {again}.",
+                error.hint
+            );
+        }
+        error
+    }
+
     fn publish(&self, replace: bool) -> Result<()> {
-        if !is_at(&self.file, &self.path) {
+        if !system::is_at(&self.file, &self.path) {
             let message = "another program took the file away while it was being written";
             return Err(Error::new(Code::Write, message)
                 .hint("Start again, or choose another name.")
@@ -159,7 +239,8 @@ impl PartialFile {
         if !replace {
             // A hard link, unlike a rename, never overwrites.
             match fs::hard_link(&self.path, &self.target) {
-                Ok(()) => return fs::remove_file(&self.path).map_err(|error| self.failed(&error)),
+                // Where the other name stays, the next run removes it.
+                Ok(()) => return fs::remove_file(&self.path).or(Ok(())),
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     return Err(target_exists(&self.target));
                 }
@@ -168,7 +249,9 @@ impl PartialFile {
                 Err(_) => {}
             }
         }
-        fs::rename(&self.path, &self.target).map_err(|error| Error::write(&self.target, &error))
+        let renamed = fs::rename(&self.path, &self.target);
+        renamed
+            .map_err(|error| Error::write(&self.target, &error).during("giving the file its name"))
     }
 
     fn failed(&self, error: &io::Error) -> Error {
@@ -178,19 +261,112 @@ impl PartialFile {
 
 impl Drop for PartialFile {
     fn drop(&mut self) {
-        if !self.committed && is_at(&self.file, &self.path) {
+        if self.state == State::Kept {
+            return;
+        }
+        if self.state == State::Unfinished && system::is_at(&self.file, &self.path) {
             let _ = fs::remove_file(&self.path);
         }
+        // Last: it may be what shows that the file is ours.
+        self.journal.remove();
     }
 }
 
-/// Whether `file` is what stands at `path`.
-fn is_at(file: &File, path: &Path) -> bool {
-    let same = || {
-        let here = same_file::Handle::from_path(path)?;
-        Ok::<_, io::Error>(here == same_file::Handle::from_file(file.try_clone()?)?)
+fn path_of(target: &Path) -> PathBuf {
+    let mut name = target.file_name().unwrap_or_default().to_owned();
+    name.push(".partial");
+    target.with_file_name(name)
+}
+
+/// Creates the file at `path`, or opens the one that is there, which the flag tells.
+fn open(path: &Path) -> Result<(File, bool)> {
+    let failed = |error| Error::write(path, &error).during("opening it");
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    match options.clone().create_new(true).open(path) {
+        Ok(file) => Ok((file, false)),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            // A link leads to a file that has another name: not one of ours, whatever it holds.
+            let found = fs::symlink_metadata(path).map_err(failed)?;
+            if !found.is_file() || system::has_other_names(&found) {
+                return Err(foreign(path));
+            }
+            Ok((options.open(path).map_err(failed)?, true))
+        }
+        Err(error) => Err(failed(error)),
+    }
+}
+
+/// Makes the file at `path` ours for as long as it is open.
+///
+/// # Errors
+/// `E_TARGET_BUSY` where another run holds it, with what is known of that run.
+fn lock(file: &File, left: bool, path: &Path, target: &Path) -> Result<()> {
+    let locked = FileExt::try_lock(file);
+    // The run that held the lock may have taken the file away, or given it the target's name.
+    if !system::is_at(file, path) {
+        return Err(busy("another run has just ended here", target));
+    }
+    let holder = || {
+        let mut records = journal::look(target).into_iter().rev();
+        records.find_map(|record| match record {
+            Record::Run(holder) => Some(holder),
+            _ => None,
+        })
     };
-    fs::symlink_metadata(path).is_ok_and(|found| found.is_file()) && same().unwrap_or(false)
+    match locked {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => {
+            let who =
+                holder().map_or_else(String::new, |holder| format!(": {}", holder.describe()));
+            Err(busy(
+                &format!("another run is writing this file{who}"),
+                target,
+            ))
+        }
+        // Some file systems have no locks; a file that was created just now needs none to be ours.
+        Err(TryLockError::Error(_)) => without_lock(left, holder, path),
+    }
+}
+
+/// The same where the file system has no locks.
+fn without_lock(left: bool, holder: impl FnOnce() -> Option<Holder>, path: &Path) -> Result<()> {
+    if !left {
+        return Ok(());
+    }
+    let who = match holder() {
+        Some(holder) if holder.has_ended() => return Ok(()),
+        Some(holder) => format!(" ({})", holder.describe()),
+        None => String::new(),
+    };
+    let message = format!(
+        "a run{who} has left this file, or is still writing it; this file system cannot tell"
+    );
+    Err(Error::new(Code::TargetBusy, message)
+        .hint("If no other run is active, delete it.")
+        .at_path(path))
+}
+
+fn busy(message: &str, target: &Path) -> Error {
+    Error::new(Code::TargetBusy, message)
+        .hint("Wait for it or stop it.")
+        .at_path(target)
+}
+
+/// Whether a file that was left is one of ours: it has our marker, or the header that our journal announces. An empty one, of a run that was killed in
+/// its first moment, holds nothing that could be lost.
+fn is_ours(file: &File, target: &Path) -> bool {
+    let mut start = Vec::new();
+    let read = file.take(MARKER.len() as u64).read_to_end(&mut start);
+    let is_announced = || {
+        let records = journal::look(target);
+        let mut headers = records.iter().filter_map(|record| match record {
+            Record::Header(header) => Some(header),
+            _ => None,
+        });
+        headers.any(|header| start == header)
+    };
+    read.is_ok() && (start.is_empty() || start == MARKER || is_announced())
 }
 
 fn foreign(path: &Path) -> Error {

@@ -1,13 +1,14 @@
 //! One tensor written piece by piece: interior bytes by the workers at once, shared border bytes and the hash in order.
 
 use df11_codec::BitRun;
+use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::PartialFile;
 use crate::error::Result;
 
 /// A tensor of the result that was written and, where that is asked for, verified.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Region {
     /// Where it begins in the file.
     pub offset: u64,

@@ -5,15 +5,14 @@ use std::{collections::HashSet, thread};
 use crossbeam_channel::bounded;
 
 use super::{
-    gain::Gain,
-    reader::{ReadTotals, Reader},
-    schedule, span,
-    survey::SurveyedUnit,
-    surveyor::Surveyor,
+    facts::SourceFacts, gain::Gain, known::Known, reader::Reader, resume::Finished, schedule, span,
+    survey::SurveyedUnit, surveyor::Surveyor,
 };
 use crate::{
     budget::{Budget, SPANS},
     error::{Code, Error, Result},
+    journal::Record,
+    output::PartialFile,
     plan::{Plan, UnitPlan},
     progress::{Phase, Progress},
     report::{LeftUnit, df11_bytes},
@@ -24,39 +23,25 @@ use crate::{
 pub struct Chosen {
     /// The plan, with the other units among its copied tensors.
     pub plan: Plan,
-    /// Its units.
-    pub survey: FirstPass,
+    /// What is known of it.
+    pub known: Known,
     /// The units that are left as they are, and why.
     pub left: Vec<LeftUnit>,
-}
-
-/// What is known of a plan's units before its steps begin.
-pub struct FirstPass {
-    /// The units, where they were surveyed.
-    pub units: Vec<Option<SurveyedUnit>>,
-    /// What was read for it.
-    pub read: ReadTotals,
-    /// Bytes that went through, as progress counts them.
-    pub bytes: u64,
-}
-
-impl FirstPass {
-    /// Nothing.
-    pub fn none(plan: &Plan) -> Self {
-        Self {
-            units: plan.units.iter().map(|_| None).collect(),
-            read: ReadTotals::default(),
-            bytes: 0,
-        }
-    }
 }
 
 /// Surveys all units. Those that DF11 cannot hold or would make larger are left as they are, where the loader does not need them.
 ///
 /// # Errors
 /// `E_EXPONENT` where the loader does; `E_NO_GAIN` where no unit remains; those of reading; `E_CANCELLED`.
-pub fn choose(plan: &Plan, budget: &Budget, progress: &Progress) -> Result<Chosen> {
-    let steps: Vec<_> = (0..plan.units.len())
+pub fn choose(
+    (plan, budget, file): (&Plan, &Budget, &PartialFile),
+    mut finished: Finished,
+    facts: &SourceFacts,
+    progress: &Progress,
+) -> Result<Chosen> {
+    let mut counted = finished.counted(plan, facts);
+    let open = (0..plan.units.len()).filter(|&unit| counted[unit].is_none());
+    let steps: Vec<_> = open
         .map(|unit| schedule::Step::Survey { unit, keep: false })
         .collect();
     let loads = schedule::loads(plan, budget.span_weights, &steps);
@@ -64,19 +49,28 @@ pub fn choose(plan: &Plan, budget: &Budget, progress: &Progress) -> Result<Chose
     let bytes = sizes().sum();
     let (home, free) = span::all_memory(sizes().max().unwrap_or(0) as usize)?;
     let (filled, spans) = bounded(SPANS);
-    let reader = Reader::new(plan, progress);
-    let mut surveyor = Surveyor::new(plan, progress)?;
+    let reader = Reader::new(plan, progress, facts);
+    let mut surveyor = Surveyor::new(plan, progress, facts)?;
     progress.set_phase(Phase::Reading);
     let to_write = plan.unit_bytes() + plan.passthrough_bytes();
     progress.set_total(bytes + to_write, plan.options.verify.stages());
-    let (surveyed, mut read) = thread::scope(|scope| {
+    let (surveyed, read) = thread::scope(|scope| {
         let reading = spawn_scoped(scope, "df11-read", move || {
             reader.run(&loads, &home, &free, &filled)
         })?;
-        let units = 0..plan.units.len();
-        let surveyed = units.map(|unit| match surveyor.unit(unit, &spans, None, Vec::new()) {
-            Err(error) if error.code == Code::Exponent => Ok(Err(error)),
-            outcome => outcome.map(Ok),
+        let surveyed = counted.iter_mut().enumerate().map(|(unit, known)| {
+            if let Some(known) = known.take() {
+                return Ok(Ok(known));
+            }
+            match surveyor.unit(unit, &spans, None, Vec::new()) {
+                Err(error) if error.code == Code::Exponent => Ok(Err(error)),
+                Err(error) => Err(error),
+                Ok(surveyed) => {
+                    let counted = surveyor.record(unit, &surveyed);
+                    file.note(&Record::Counted(counted))?;
+                    Ok(Ok(surveyed))
+                }
+            }
         });
         let surveyed: Result<Vec<_>> = surveyed.collect();
         if surveyed.is_err() {
@@ -102,24 +96,20 @@ pub fn choose(plan: &Plan, budget: &Budget, progress: &Progress) -> Result<Chose
     }
     let names: HashSet<&str> = left.iter().map(|unit| unit.name.as_str()).collect();
     let is_left = |unit: &UnitPlan| names.contains(unit.name.as_str());
-    let members = plan.units.iter().filter(|unit| is_left(unit));
-    for member in members.flat_map(|unit| &unit.members) {
-        // What becomes of it is seen when it is copied.
-        read.changes.remove(&member.tensor);
-    }
     let chosen = plan.leaving(is_left);
     let mut gain = Gain::new(&chosen);
     for (unit, surveyed) in chosen.units.iter().zip(kept.iter().flatten()) {
         gain.add(unit, df11_bytes(unit, surveyed.code.layout()))?;
     }
-    let survey = FirstPass {
+    let known = Known {
+        taken: finished.take(&chosen, &kept, facts),
         units: kept,
         read,
         bytes,
     };
     Ok(Chosen {
         plan: chosen,
-        survey,
+        known,
         left,
     })
 }

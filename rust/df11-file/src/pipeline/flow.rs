@@ -143,11 +143,14 @@ impl<'a> Flow<'a> {
     }
 
     /// Ends a unit that is written.
-    pub fn end(&mut self, index: usize, regions: [Region; 6], report: UnitReport) {
+    ///
+    /// # Errors
+    /// Those of the journal.
+    pub fn end(&mut self, index: usize, regions: [Region; 6], report: UnitReport) -> Result<()> {
         if let Some(open) = self.open.iter_mut().find(|open| open.unit.index == index) {
             open.written = Some((regions, report));
         }
-        self.commit(index);
+        self.commit(index)
     }
 
     /// Waits until everything is checked and committed.
@@ -224,22 +227,23 @@ impl<'a> Flow<'a> {
                 if let Some(open) = self.open.iter_mut().find(|open| open.unit.index == unit) {
                     open.checks -= 1;
                 }
-                self.commit(unit);
+                self.commit(unit)?;
             }
         }
         Ok(())
     }
 
     /// Commits a unit where it is written and no check of it is left.
-    fn commit(&mut self, index: usize) {
+    fn commit(&mut self, index: usize) -> Result<()> {
         let ready = |open: &Open| open.unit.index == index && open.checks == 0;
         let Some(found) = self.open.iter().position(ready) else {
-            return;
+            return Ok(());
         };
         if let Some((regions, report)) = self.open[found].written.take() {
             let open = self.open.swap_remove(found);
             self.spares.take(open.unit);
-            self.ledger.commit_unit(index, regions, report);
+            self.ledger.commit_unit(index, regions, report)?;
         }
+        Ok(())
     }
 }

@@ -1,8 +1,10 @@
-//! What a job has finished. Everything that becomes final passes through here, as its regions of the file.
+//! What a job has finished. Everything that becomes final passes through here, as its regions of the file, and is written to the journal.
 
+use super::{facts::SourceFacts, resume::TakenOver};
 use crate::{
     error::{Code, Error, Result},
-    output::{FileMap, Region},
+    journal::{Copied, Record, UnitDone},
+    output::{FileMap, PartialFile, Region},
     plan::Plan,
     progress::Progress,
     report::{Report, UnitReport},
@@ -10,34 +12,82 @@ use crate::{
 
 /// The records of a job.
 pub struct Ledger<'a> {
+    plan: &'a Plan,
     progress: &'a Progress,
+    file: &'a PartialFile,
+    facts: &'a SourceFacts,
     units: Vec<[Region; 6]>,
     passthrough: Vec<Region>,
     reports: Vec<Option<UnitReport>>,
 }
 
 impl<'a> Ledger<'a> {
-    /// An empty one.
-    pub fn new(plan: &Plan, progress: &'a Progress) -> Self {
+    /// One with what an earlier run has finished.
+    pub fn new(
+        (plan, progress, file, facts): (&'a Plan, &'a Progress, &'a PartialFile, &'a SourceFacts),
+        taken: &TakenOver,
+    ) -> Self {
+        let units = taken.units.iter().map(Option::as_ref);
+        let copied = taken.copied.iter().map(Option::as_ref);
+        let done = taken.units.iter().flatten();
+        done.for_each(|_| progress.unit_done());
         Self {
+            plan,
             progress,
-            units: vec![[Region::default(); 6]; plan.units.len()],
-            passthrough: vec![Region::default(); plan.passthrough.len()],
-            reports: plan.units.iter().map(|_| None).collect(),
+            file,
+            facts,
+            units: units
+                .clone()
+                .map(|done| done.map_or_else(Default::default, |done| done.regions))
+                .collect(),
+            passthrough: copied
+                .map(|done| done.map_or_else(Default::default, |done| done.region))
+                .collect(),
+            reports: units
+                .map(|done| done.map(|done| done.report.clone()))
+                .collect(),
         }
     }
 
     /// Takes note of a unit that is written and, where that is asked for, verified: its six tensors in the order of their names, and what
     /// is told about it.
-    pub fn commit_unit(&mut self, index: usize, regions: [Region; 6], report: UnitReport) {
+    ///
+    /// # Errors
+    /// Those of the journal.
+    pub fn commit_unit(
+        &mut self,
+        index: usize,
+        regions: [Region; 6],
+        report: UnitReport,
+    ) -> Result<()> {
+        let members = self.plan.units[index].members.iter();
+        let source = members.map(|member| self.facts.of(member.tensor)).collect();
+        let record = Record::Unit(Box::new(UnitDone {
+            regions,
+            source,
+            report,
+        }));
+        self.file.note(&record)?;
         self.units[index] = regions;
-        self.reports[index] = Some(report);
+        if let Record::Unit(done) = record {
+            self.reports[index] = Some(done.report);
+        }
         self.progress.unit_done();
+        Ok(())
     }
 
     /// Takes note of a passthrough tensor.
-    pub fn commit_passthrough(&mut self, index: usize, region: Region) {
+    ///
+    /// # Errors
+    /// Those of the journal.
+    pub fn commit_passthrough(&mut self, index: usize, region: Region) -> Result<()> {
+        let copied = &self.plan.passthrough[index];
         self.passthrough[index] = region;
+        self.file.note(&Record::Copied(Copied {
+            tensor: copied.name.clone(),
+            region,
+            source: self.facts.of(copied.tensor),
+        }))
     }
 
     /// The hashes in file order; adds the units to the report.

@@ -4,13 +4,16 @@ mod choose;
 mod crew;
 mod encode;
 mod existing;
+mod facts;
 mod fetch;
 mod flow;
 mod gain;
 mod io_choice;
+mod known;
 mod ledger;
 mod overfill;
 mod reader;
+mod resume;
 mod schedule;
 mod span;
 mod survey;
@@ -28,6 +31,7 @@ use crate::{
     budget::{Budget, SPANS},
     error::{Code, Error, Result},
     header::check_with_reference,
+    journal::Record,
     options::{HeaderMode, IfExists},
     output::{
         FileMap, PartialFile,
@@ -45,14 +49,16 @@ pub use reader::read_weights;
 pub use span::SpanMemory;
 pub use survey::locate;
 
-use choose::{FirstPass, choose};
+use choose::choose;
 use crew::Crew;
+use facts::SourceFacts;
 use flow::Flow;
+use known::Known;
 use ledger::Ledger;
-use reader::{ReadTotals, Reader};
+use reader::Reader;
 use work::Work;
 
-/// Compresses. Returns when the file is complete under its name, or nothing of it is left.
+/// Compresses. Returns when the file is complete under its name, or nothing of it is left but what a later run can go on from.
 ///
 /// # Errors
 /// Every refusal and failure, with its code.
@@ -67,6 +73,7 @@ pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
         .unwrap_or(0);
     let budget = Budget::for_plan(&plan.options, largest, plan.memory())?;
     plan.source.check_unchanged()?;
+    PartialFile::tidy(&plan.target);
     if plan.target.exists() && plan.options.if_exists != IfExists::Replace {
         if plan.options.if_exists == IfExists::Skip && existing::is_result(plan, progress)? {
             progress.set_phase(Phase::Done);
@@ -74,35 +81,23 @@ pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
         }
         return Err(target_exists(&plan.target));
     }
-    let (file, left) = PartialFile::create(&plan.target)?;
-    // Not before: an old partial file may take the space.
-    file.check_space(plan.predicted_bytes())?;
+    let (mut file, left) = PartialFile::open(&plan.target)?;
     let mut report = Report::new(plan, &budget, Status::Done);
-    if left {
-        report
-            .notes
-            .push("a partial file left by an interrupted run was replaced".to_owned());
-    }
-    let outcome = if plan.options.keep_uncompressed {
-        choose(plan, &budget, progress).and_then(|chosen| {
-            report.take_left(chosen.left);
-            let job = (&chosen.plan, &budget, &file);
-            write(job, progress, chosen.survey, &mut report)
-        })
-    } else {
-        let job = (plan, &budget, &file);
-        write(job, progress, FirstPass::none(plan), &mut report)
+    progress.on_abandon(file.remover()?);
+    let outcome = make((plan, &budget, &file), left, progress, &mut report);
+    let outcome = match outcome {
+        // The codes of a failed write stay; a changed source explains any failure better.
+        Err(error) if error.code != Code::Cancelled => {
+            plan.source.check_unchanged().and(Err(error))
+        }
+        outcome => outcome,
     };
-    // The codes of a failed write stay; a changed source explains any failure better.
-    if outcome
-        .as_ref()
-        .is_err_and(|error| error.code != Code::Cancelled)
-    {
-        plan.source.check_unchanged()?;
+    let replace = plan.options.if_exists == IfExists::Replace;
+    let outcome = outcome.and_then(|()| file.commit(replace, progress));
+    if let Err(error) = outcome {
+        return Err(file.give_up(error));
     }
-    outcome?;
-    progress.check_cancelled()?;
-    file.commit(plan.options.if_exists == IfExists::Replace)?;
+    drop(file);
     progress.set_phase(Phase::Done);
     report.device_bytes_read = system::device_bytes_read()
         .zip(device_bytes)
@@ -110,19 +105,47 @@ pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
     Ok(report.finished(plan, started))
 }
 
-/// Writes everything but the name.
-fn write(
-    (plan, budget, file): (&Plan, &Budget, &PartialFile),
+/// What all parts of a job work with.
+type Job<'a> = (&'a Plan, &'a Budget, &'a PartialFile);
+
+/// Makes everything but the name, on top of what an interrupted run has left.
+fn make(
+    (plan, budget, file): Job<'_>,
+    left: Option<Vec<Record>>,
     progress: &Progress,
-    survey: FirstPass,
     report: &mut Report,
 ) -> Result<()> {
-    let is_surveyed = survey.units.iter().all(Option::is_some);
-    let steps = schedule::steps(plan, budget, is_surveyed);
+    let (finished, note) = resume::begin((plan, budget, file), left, progress)?;
+    report.notes.extend(note);
+    // Not before: an old partial file may take the space.
+    file.check_space(plan.predicted_bytes())?;
+    let facts = SourceFacts::default();
+    if plan.options.keep_uncompressed {
+        let chosen = choose((plan, budget, file), finished, &facts, progress)?;
+        report.take_left(chosen.left);
+        let job = (&chosen.plan, budget, file);
+        return write(job, progress, chosen.known, &facts, report);
+    }
+    let known = Known::of(plan, finished, &facts);
+    write((plan, budget, file), progress, known, &facts, report)
+}
+
+/// Writes everything but the name.
+fn write(
+    (plan, budget, file): Job<'_>,
+    progress: &Progress,
+    known: Known,
+    facts: &SourceFacts,
+    report: &mut Report,
+) -> Result<()> {
+    let steps = schedule::steps(plan, budget, &known);
     let loads = schedule::loads(plan, budget.span_weights, &steps);
     let sizes = || loads.iter().map(|load| schedule::load_bytes(plan, load));
-    let bytes: u64 = sizes().sum();
-    progress.set_total(survey.bytes + bytes, plan.options.verify.stages());
+    let done = known.taken.bytes(plan);
+    let total = known.bytes + done + sizes().sum::<u64>();
+    progress.set_total(total, plan.options.verify.stages());
+    progress.take_over(done);
+    report.resumed_bytes = known.taken.written();
     let manifest = match plan.options.header {
         HeaderMode::SelfDescribing => Some(Manifest::new(plan)?),
         HeaderMode::Official => None,
@@ -132,13 +155,14 @@ fn write(
     // Nobody ever waits to hand something over: there is room for all that can be on its way.
     let width = 2 * Flow::width(budget);
     let ((give, tasks), (tell, done)) = (bounded(width), bounded(width));
-    let reader = Reader::new(plan, progress);
+    let reader = Reader::new(plan, progress, facts);
     let crew = Crew {
         plan,
         progress,
         file,
     };
-    let (map, hashes, mut read) = while_flushing(file, |flush| {
+    let before = known.read.totals.bytes;
+    let (map, hashes, read) = while_flushing(file, |flush| {
         thread::scope(|scope| {
             let reading = spawn_scoped(scope, "df11-read", move || {
                 reader.run(&loads, &home, &free, &filled)
@@ -150,9 +174,10 @@ fn write(
                 })?;
             }
             drop((tasks, tell));
-            let flow = Flow::new(budget, progress, (give, done), Ledger::new(plan, progress));
+            let ledger = Ledger::new((plan, progress, file, facts), &known.taken);
+            let flow = Flow::new(budget, progress, (give, done), ledger);
             let job = (plan, progress, file, manifest.as_ref());
-            let mut work = Work::new(job, spans, flush, flow, survey.units)?;
+            let mut work = Work::new(job, (spans, facts), flush, flow, known)?;
             let outcome = steps
                 .iter()
                 .try_for_each(|step| work.step(*step))
@@ -165,13 +190,14 @@ fn write(
             outcome.map(|(map, hashes)| (map, hashes, read))
         })
     })?;
-    read.add(survey.read);
     progress.set_phase(Phase::Finishing);
     plan.source.check_unchanged()?;
-    report.take_totals(read.totals.bytes, &read.changes, read.io);
-    // The header replaces the marker, so by then little may be left to flush: killed in between, the file would not be known as ours.
-    file.sync()?;
-    write_header(plan, file, &map, manifest.as_ref(), hashes, &read)
+    report.take_totals(before + read.totals.bytes, &facts.changes(), read.io);
+    let hashes = Hashes {
+        tensors: hashes,
+        source: facts.hashes(plan),
+    };
+    write_header(plan, file, &map, manifest.as_ref(), &hashes, facts)
 }
 
 fn write_header(
@@ -179,25 +205,11 @@ fn write_header(
     file: &PartialFile,
     map: &FileMap,
     manifest: Option<&Manifest>,
-    tensors: Vec<u64>,
-    read: &ReadTotals,
+    hashes: &Hashes,
+    facts: &SourceFacts,
 ) -> Result<()> {
-    let source = plan
-        .source
-        .header()
-        .tensors
-        .iter()
-        .enumerate()
-        .map(|(index, tensor)| match read.hashes[index] {
-            None if tensor.bytes() == 0 => Some(xxhash_rust::xxh3::xxh3_64(&[])),
-            hash => hash,
-        });
-    let hashes = Hashes {
-        tensors,
-        source: source.collect(),
-    };
-    let rounding = rounding(plan, read);
-    let metadata = manifest.map_or_else(Vec::new, |manifest| manifest.metadata(&hashes, rounding));
+    let rounding = rounding(plan, facts);
+    let metadata = manifest.map_or_else(Vec::new, |manifest| manifest.metadata(hashes, rounding));
     let header = map.header(&metadata);
     if header.len() as u64 + map.data_bytes() != map.file_bytes() {
         return Err(Error::new(
@@ -206,13 +218,13 @@ fn write_header(
         ));
     }
     check_with_reference(&header, map.data_bytes())?;
-    file.write(&header, 0)
+    file.finish(&header, map.file_bytes())
 }
 
 /// What rounding did to the units' weights.
-fn rounding(plan: &Plan, read: &ReadTotals) -> Rounding {
+fn rounding(plan: &Plan, facts: &SourceFacts) -> Rounding {
     let members = plan.units.iter().flat_map(|unit| &unit.members);
-    let mut changes = members.filter_map(|member| read.changes.get(&member.tensor));
+    let mut changes = members.filter_map(|member| facts.of(member.tensor).changes);
     if !plan.rounds() {
         Rounding::None
     } else if changes.any(|seen| seen.changed > 0) {

@@ -1,20 +1,21 @@
 //! The one thread that brings the source into memory, spans ahead of the work: read, converted, hashed, counted.
 
-use std::{collections::BTreeMap, mem};
+use std::mem;
 
 use crossbeam_channel::{Receiver, Sender};
 use df11_codec::ExponentHistogram;
 use xxhash_rust::xxh3::Xxh3;
 
 use super::{
+    facts::SourceFacts,
     fetch::{Fetcher, Run, Totals},
     no_memory,
     schedule::Load,
     span::{Span, SpanMemory},
 };
 use crate::{
-    budget::PIECE_WEIGHTS, changes::Changes, convert::Conversion, error::Result, options::Io,
-    plan::Plan, progress::Progress,
+    budget::PIECE_WEIGHTS, changes::Changes, convert::Conversion, error::Result,
+    journal::TensorFacts, options::Io, plan::Plan, progress::Progress,
 };
 
 /// What the reader knows at the end.
@@ -22,35 +23,28 @@ use crate::{
 pub struct ReadTotals {
     /// Bytes.
     pub totals: Totals,
-    /// What rounding did to the source's tensors, by index, of those that were rounded.
-    pub changes: BTreeMap<usize, Changes>,
-    /// Hashes of the source's tensors, by index, of those that were read.
-    pub hashes: Vec<Option<u64>>,
     /// The way in which it ended up reading.
     pub io: Io,
-}
-
-impl ReadTotals {
-    /// Adds what was read before, by another reader.
-    pub fn add(&mut self, before: Self) {
-        self.totals.bytes += before.totals.bytes;
-        for (hash, before) in self.hashes.iter_mut().zip(before.hashes) {
-            *hash = hash.or(before);
-        }
-        for (tensor, changes) in before.changes {
-            self.changes.entry(tensor).or_default().add(&changes);
-        }
-    }
 }
 
 /// Reads a job's loads in order.
 pub struct Reader<'a> {
     plan: &'a Plan,
     fetcher: Fetcher<'a>,
-    /// Tensors of which a part was hashed: index, bytes so far.
-    open: Vec<(usize, u64, Xxh3)>,
-    hashes: Vec<Option<u64>>,
-    changes: BTreeMap<usize, Changes>,
+    /// Tensors of which a part was hashed.
+    open: Vec<OpenTensor>,
+    /// Told of each tensor that was read to its end.
+    facts: &'a SourceFacts,
+}
+
+/// A tensor of which a part was hashed.
+struct OpenTensor {
+    tensor: usize,
+    /// Bytes so far.
+    bytes: u64,
+    hasher: Xxh3,
+    /// What rounding did to them.
+    changes: Changes,
 }
 
 /// A part of a load: consecutive bytes of a source tensor.
@@ -64,18 +58,20 @@ struct Part {
 
 impl<'a> Reader<'a> {
     /// A reader of the plan's source.
-    pub fn new(plan: &'a Plan, progress: &'a Progress) -> Self {
-        Self::with_rate(plan, progress, plan.options.max_rate)
+    pub fn new(plan: &'a Plan, progress: &'a Progress, facts: &'a SourceFacts) -> Self {
+        Self::with_rate((plan, progress, facts), plan.options.max_rate)
     }
 
-    fn with_rate(plan: &'a Plan, progress: &'a Progress, max_rate: Option<u64>) -> Self {
+    fn with_rate(
+        (plan, progress, facts): (&'a Plan, &'a Progress, &'a SourceFacts),
+        max_rate: Option<u64>,
+    ) -> Self {
         let options = &plan.options;
         Self {
             plan,
             fetcher: Fetcher::new(&plan.source, progress, options.kernel, options.io, max_rate),
             open: Vec::new(),
-            changes: BTreeMap::new(),
-            hashes: vec![None; plan.source.header().tensors.len()],
+            facts,
         }
     }
 
@@ -99,8 +95,6 @@ impl<'a> Reader<'a> {
         ReadTotals {
             io: self.fetcher.io(),
             totals: self.fetcher.totals,
-            hashes: self.hashes,
-            changes: self.changes,
         }
     }
 
@@ -162,9 +156,15 @@ impl<'a> Reader<'a> {
         hash: bool,
     ) -> Result<()> {
         let open = hash.then(|| {
-            let known = self.open.iter().position(|open| open.0 == part.tensor);
+            let mut open = self.open.iter();
+            let known = open.position(|open| open.tensor == part.tensor);
             known.unwrap_or_else(|| {
-                self.open.push((part.tensor, 0, Xxh3::new()));
+                self.open.push(OpenTensor {
+                    tensor: part.tensor,
+                    bytes: 0,
+                    hasher: Xxh3::new(),
+                    changes: Changes::default(),
+                });
                 self.open.len() - 1
             })
         });
@@ -173,18 +173,21 @@ impl<'a> Reader<'a> {
             conversion: part.conversion,
             target,
             at,
-            hasher: open.map(|open| &mut self.open[open].2),
+            hasher: open.map(|open| &mut self.open[open].hasher),
             counts,
         })?;
         if let Some(open) = open {
             let changes = mem::take(&mut self.fetcher.totals.changes);
-            if changes.values > 0 {
-                self.changes.entry(part.tensor).or_default().add(&changes);
-            }
-            self.open[open].1 += part.bytes;
-            if self.open[open].1 == self.plan.source.header().tensors[part.tensor].bytes() {
-                let (_, _, hasher) = self.open.swap_remove(open);
-                self.hashes[part.tensor] = Some(hasher.digest());
+            let known = &mut self.open[open];
+            known.changes.add(&changes);
+            known.bytes += part.bytes;
+            if known.bytes == self.plan.source.header().tensors[part.tensor].bytes() {
+                let known = self.open.swap_remove(open);
+                let facts = TensorFacts {
+                    xxh3: Some(known.hasher.digest()),
+                    changes: (known.changes.values > 0).then_some(known.changes),
+                };
+                self.facts.set(part.tensor, facts);
             }
         }
         Ok(())
@@ -208,7 +211,8 @@ pub fn read_weights(
         weights,
         first_pass: false,
     };
-    Reader::with_rate(plan, &Progress::default(), None).load(&load, memory)
+    let (progress, facts) = (Progress::default(), SourceFacts::default());
+    Reader::with_rate((plan, &progress, &facts), None).load(&load, memory)
 }
 
 /// The parts of consecutive weights of a unit and the byte of the span at which each begins, in the order of the source's data.

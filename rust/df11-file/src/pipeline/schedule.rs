@@ -1,5 +1,6 @@
 //! What is read from the source, and in which order. Fixed before the first read, so that the reader can run ahead.
 
+use super::known::Known;
 use crate::{budget::Budget, plan::Plan};
 
 /// One read into one buffer.
@@ -42,6 +43,11 @@ pub enum Step {
         /// Index of the unit.
         unit: usize,
     },
+    /// Give a unit that an interrupted run has finished its place.
+    Place {
+        /// Index of the unit.
+        unit: usize,
+    },
     /// Copy a passthrough tensor.
     Copy {
         /// Index of the tensor.
@@ -49,8 +55,8 @@ pub enum Step {
     },
 }
 
-/// All steps of a job, in the order of the source's data. The units of a plan that `is_surveyed` only have to be encoded.
-pub fn steps(plan: &Plan, budget: &Budget, is_surveyed: bool) -> Vec<Step> {
+/// All steps of a job, in the order of the source's data, without those that are done already.
+pub fn steps(plan: &Plan, budget: &Budget, known: &Known) -> Vec<Step> {
     let ahead = plan.options.surveys_first();
     let survey = |unit: usize| Step::Survey {
         unit,
@@ -58,21 +64,30 @@ pub fn steps(plan: &Plan, budget: &Budget, is_surveyed: bool) -> Vec<Step> {
     };
     let start_of = |step: &Step| {
         let tensor = match *step {
-            Step::Survey { unit, .. } | Step::Encode { unit } => return unit_start(plan, unit),
+            Step::Survey { unit, .. } | Step::Encode { unit } | Step::Place { unit } => {
+                return unit_start(plan, unit);
+            }
             Step::Copy { tensor } => plan.passthrough[tensor].tensor,
         };
         plan.source.header().tensors[tensor].start
     };
+    let is_written = |unit: usize| known.taken.units[unit].is_some();
+    let is_surveyed = |unit: usize| known.units[unit].is_some();
     let mut steps: Vec<_> = (0..plan.units.len())
-        .map(|unit| Step::Encode { unit })
+        .map(|unit| {
+            if is_written(unit) {
+                Step::Place { unit }
+            } else {
+                Step::Encode { unit }
+            }
+        })
         .collect();
-    steps.extend((0..plan.passthrough.len()).map(|tensor| Step::Copy { tensor }));
+    let copies = (0..plan.passthrough.len()).filter(|&tensor| known.taken.copied[tensor].is_none());
+    steps.extend(copies.map(|tensor| Step::Copy { tensor }));
     steps.sort_by_key(start_of);
-    if is_surveyed {
-        return steps;
-    }
     if ahead {
-        return (0..plan.units.len()).map(survey).chain(steps).collect();
+        let surveys = (0..plan.units.len()).filter(|&unit| !is_surveyed(unit));
+        return surveys.map(survey).chain(steps).collect();
     }
     let with_survey = |step: Step| match step {
         Step::Encode { unit } => [Some(survey(unit)), Some(step)],
@@ -92,6 +107,7 @@ pub fn loads(plan: &Plan, span_weights: u64, steps: &[Step]) -> Vec<Load> {
                 kept = keep.then_some(unit);
             }
             Step::Encode { unit } if kept == Some(unit) => {}
+            Step::Place { .. } => {}
             Step::Encode { unit } => loads.extend(unit_loads(plan, unit, span_weights, false)),
             Step::Copy { tensor } => loads.extend(copy_loads(plan, tensor, span_weights)),
         }

@@ -18,6 +18,18 @@ pub struct SurveyedUnit {
     pub starts: Vec<PieceStart>,
 }
 
+impl SurveyedUnit {
+    /// Bits of each piece's codes.
+    pub fn bits_of_pieces(&self) -> impl Iterator<Item = u64> {
+        let next = self.starts.iter().skip(1).map(|start| start.bit);
+        let ends = next.chain([self.code.layout().bits]);
+        self.starts
+            .iter()
+            .zip(ends)
+            .map(|(start, end)| end - start.bit)
+    }
+}
+
 /// The counts of a unit, span by span.
 pub struct Survey {
     pieces: Vec<ExponentHistogram>,
@@ -98,6 +110,18 @@ impl Survey {
         starts.clear();
         starts.extend(self.starts(&code));
         Ok(SurveyedUnit { code, starts })
+    }
+
+    /// How often each exponent occurs, of those that do.
+    pub fn exponents(&self) -> Vec<(u8, u64)> {
+        let total = self.total();
+        let counts = (0..=u8::MAX).zip(total.counts().iter().copied());
+        counts.filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// The exponent of the last weight.
+    pub fn last_exponent(&self) -> u8 {
+        self.last_exponent
     }
 
     fn total(&self) -> ExponentHistogram {

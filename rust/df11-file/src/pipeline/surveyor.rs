@@ -3,20 +3,25 @@
 use std::collections::VecDeque;
 
 use crossbeam_channel::Receiver;
-use df11_codec::{PieceStart, limits::MAX_WEIGHTS_PER_CHUNK};
+use df11_codec::{CodeKind, PieceStart, limits::MAX_WEIGHTS_PER_CHUNK};
 
 use super::{
+    facts::SourceFacts,
     overfill::OverfillProbe,
     reader::read_weights,
     span::{Span, SpanMemory},
     survey::{Survey, SurveyedUnit},
 };
-use crate::{budget::PIECE_WEIGHTS, error::Result, plan::Plan, progress::Progress, task::stopped};
+use crate::{
+    budget::PIECE_WEIGHTS, error::Result, journal::Counted, plan::Plan, progress::Progress,
+    task::stopped,
+};
 
 /// Surveys the units of a plan, one after the other.
 pub struct Surveyor<'a> {
     plan: &'a Plan,
     progress: &'a Progress,
+    facts: &'a SourceFacts,
     survey: Survey,
     probe: OverfillProbe,
 }
@@ -35,10 +40,11 @@ impl<'a> Surveyor<'a> {
     ///
     /// # Errors
     /// `E_NO_MEMORY`.
-    pub fn new(plan: &'a Plan, progress: &'a Progress) -> Result<Self> {
+    pub fn new(plan: &'a Plan, progress: &'a Progress, facts: &'a SourceFacts) -> Result<Self> {
         Ok(Self {
             plan,
             progress,
+            facts,
             survey: Survey::for_units_of(plan)?,
             probe: OverfillProbe::default(),
         })
@@ -81,6 +87,20 @@ impl<'a> Surveyor<'a> {
         }
         self.progress.leave_unit();
         Ok(surveyed)
+    }
+
+    /// The record of the unit that was surveyed last.
+    pub fn record(&self, index: usize, surveyed: &SurveyedUnit) -> Counted {
+        let unit = &self.plan.units[index];
+        let members = unit.members.iter();
+        Counted {
+            unit: unit.name.clone(),
+            exponents: self.survey.exponents(),
+            last: self.survey.last_exponent(),
+            two_bit: matches!(surveyed.code.kind(), CodeKind::TwoBit { .. }),
+            bits: surveyed.bits_of_pieces().collect(),
+            source: members.map(|member| self.facts.of(member.tensor)).collect(),
+        }
     }
 
     /// Most weights in one kernel chunk of a near-constant unit. Rare, so it may read the unit once more.

@@ -8,8 +8,11 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::{
     encode::{UnitWriter, write_tables},
+    facts::SourceFacts,
     flow::Flow,
     gain::Gain,
+    known::Known,
+    resume::layout,
     schedule::Step,
     span::Span,
     survey::SurveyedUnit,
@@ -20,6 +23,7 @@ use super::{
 use crate::{
     budget::SPANS,
     error::{Code, Error, Result},
+    journal::{Record, UnitDone},
     options::{HeaderMode, Verify},
     output::{
         FileMap, PartialFile, Region, UnitPlace, flush::FlushRequests, manifest::Manifest,
@@ -51,15 +55,17 @@ pub struct Work<'a> {
     /// Known from the start for a self-describing file, after the last survey for an official one.
     map: Option<FileMap>,
     surveyed: Vec<Option<SurveyedUnit>>,
+    /// Units that an interrupted run has written.
+    written: Vec<Option<UnitDone>>,
     /// Copied bytes, read back.
     back: Vec<u8>,
 }
 
 impl<'a> Work<'a> {
-    /// A job of which nothing is done yet but what is `surveyed`.
+    /// A job of which nothing is done yet but what is `known`.
     ///
     /// # Errors
-    /// `E_NO_MEMORY`.
+    /// `E_NO_MEMORY`, `E_NO_GAIN`.
     pub fn new(
         (plan, progress, file, manifest): (
             &'a Plan,
@@ -67,11 +73,17 @@ impl<'a> Work<'a> {
             &'a PartialFile,
             Option<&Manifest>,
         ),
-        spans: Receiver<Result<Span>>,
+        (spans, facts): (Receiver<Result<Span>>, &'a SourceFacts),
         flush: &'a mut FlushRequests,
         flow: Flow<'a>,
-        surveyed: Vec<Option<SurveyedUnit>>,
+        known: Known,
     ) -> Result<Self> {
+        let mut gain = Gain::new(plan);
+        for (unit, surveyed) in plan.units.iter().zip(&known.units) {
+            if let Some(surveyed) = surveyed {
+                gain.add(unit, df11_bytes(unit, surveyed.code.layout()))?;
+            }
+        }
         Ok(Self {
             plan,
             progress,
@@ -79,11 +91,12 @@ impl<'a> Work<'a> {
             spans,
             flush,
             flow,
-            surveyor: Surveyor::new(plan, progress)?,
-            gain: Gain::new(plan),
+            surveyor: Surveyor::new(plan, progress, facts)?,
+            gain,
             kept: VecDeque::with_capacity(SPANS),
             map: manifest.map(|manifest| FileMap::self_describing(plan, manifest.header_bytes)),
-            surveyed,
+            surveyed: known.units,
+            written: known.taken.units,
             back: Vec::new(),
         })
     }
@@ -96,6 +109,7 @@ impl<'a> Work<'a> {
         match step {
             Step::Survey { unit, keep } => self.survey(unit, keep),
             Step::Encode { unit } => self.encode(unit),
+            Step::Place { unit } => self.place(unit),
             Step::Copy { tensor } => self.copy(tensor),
         }
     }
@@ -129,7 +143,28 @@ impl<'a> Work<'a> {
         let unit = &self.plan.units[index];
         self.gain
             .add(unit, df11_bytes(unit, surveyed.code.layout()))?;
+        if self.plan.options.surveys_first() {
+            let counted = self.surveyor.record(index, &surveyed);
+            self.file.note(&Record::Counted(counted))?;
+        }
         self.surveyed[index] = Some(surveyed);
+        Ok(())
+    }
+
+    /// Gives a unit that is written already its place. Those of an official file have theirs.
+    fn place(&mut self, index: usize) -> Result<()> {
+        self.ready_map()?;
+        self.surveyed[index] = None;
+        let (Some(done), Some(map)) = (self.written[index].take(), self.map.as_mut()) else {
+            return Ok(());
+        };
+        if self.plan.options.header == HeaderMode::SelfDescribing {
+            map.place(self.plan, index, &layout(&done));
+            if !self.plan.options.surveys_first() {
+                self.gain
+                    .add(&self.plan.units[index], done.report.df11_bytes)?;
+            }
+        }
         Ok(())
     }
 
@@ -176,7 +211,7 @@ impl<'a> Work<'a> {
             encoded += span.bytes().len() as u64 / 2;
             self.flush.written(self.progress.snapshot().bytes_out);
         }
-        self.flow.end(index, writer.finish()?, report);
+        self.flow.end(index, writer.finish()?, report)?;
         self.progress.leave_unit();
         Ok(())
     }
@@ -245,8 +280,7 @@ impl<'a> Work<'a> {
             bytes: copied,
             hash: hasher.digest(),
         };
-        self.flow.ledger.commit_passthrough(tensor, region);
-        Ok(())
+        self.flow.ledger.commit_passthrough(tensor, region)
     }
 
     /// Reads back what was written at byte `at` of a tensor that begins at `offset` of the file, and compares.

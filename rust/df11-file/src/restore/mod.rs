@@ -145,6 +145,7 @@ impl Restoration {
         progress.set_total(self.outline.header.data_bytes, 1);
         let report = |status, left| RestoreReport::new(self, status, left, started.elapsed());
         let replace = self.options.if_exists == IfExists::Replace;
+        PartialFile::tidy(&self.target);
         if self.target.exists() && !replace {
             if self.options.if_exists == IfExists::Skip && existing::is_result(self, progress)? {
                 progress.set_phase(Phase::Done);
@@ -155,7 +156,8 @@ impl Restoration {
         progress.set_units(self.outline.parts.units.len());
         progress.set_phase(Phase::Reading);
         write::check_units(self, progress)?;
-        let (file, left) = PartialFile::create(&self.target)?;
+        let (mut file, left) = PartialFile::create(&self.target)?;
+        progress.on_abandon(file.remover()?);
         file.check_space(self.outline.bytes())?;
         let outcome = write::write(self, &file, progress);
         // A changed file explains any failure better.
@@ -166,8 +168,7 @@ impl Restoration {
             self.stored.file.check_unchanged()?;
         }
         outcome?;
-        progress.check_cancelled()?;
-        file.commit(replace)?;
+        file.commit(replace, progress)?;
         progress.set_phase(Phase::Done);
         Ok(report(Status::Done, left))
     }

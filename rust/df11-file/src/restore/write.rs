@@ -70,10 +70,8 @@ pub fn write(job: &Restoration, file: &PartialFile, progress: &Progress) -> Resu
     })?;
     progress.set_phase(Phase::Finishing);
     job.stored.file.check_unchanged()?;
-    // The header replaces the marker, so by then little may be left to flush: killed in between, the file would not be known as ours.
-    file.sync()?;
     let length = (header.len() as u64).to_le_bytes();
-    file.write(&[&length, header.as_slice()].concat(), 0)
+    file.finish(&[&length, header.as_slice()].concat(), job.outline.bytes())
 }
 
 /// Compares the data of a file that is there already with what would be written.

@@ -50,7 +50,7 @@ pub fn check_start(start: &[u8], file_bytes: u64) -> Result<u64> {
     if start.starts_with(MARKER) {
         return not_safetensors(
             "this is the unfinished file of a run that was interrupted, or is still going on",
-            "Start that run again; it replaces the file.",
+            "Start that run again; it goes on from there.",
         );
     }
     let Some((length, _)) = start.split_first_chunk::<8>() else {

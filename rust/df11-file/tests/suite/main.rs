@@ -24,6 +24,7 @@ mod restore_hostile;
 mod restore_plain;
 mod restore_plain_refusals;
 mod restore_targets;
+mod resume;
 mod self_description;
 mod sharded_sources;
 mod skips;

@@ -9,7 +9,7 @@ use crate::common::{
 };
 use df11_file::{Code, Options, Status};
 
-const MARKER: &[u8] = b"DF11-PARTIAL/1\r\n";
+const MARKER: &[u8; 16] = b"DF11-PARTIAL/1\r\n";
 
 /// Reads for about two seconds.
 fn braked(world: &World) -> Options {
@@ -30,10 +30,17 @@ fn world() -> World {
 fn one_of_ours_is_replaced_and_said() {
     let world = World::mixed(1);
     let fresh = world.result(world.options());
-    for left in [MARKER.to_vec(), [MARKER, &vec![0xAB; 3_000_000]].concat()] {
+    let lefts = [
+        MARKER.to_vec(),
+        [&MARKER[..], &vec![0xAB; 3_000_000]].concat(),
+        // A run that was killed in its first moment.
+        Vec::new(),
+    ];
+    for left in lefts {
         fs::write(world.partial(), left).unwrap();
         let report = world.run(world.options()).unwrap();
-        let note = "a partial file left by an interrupted run was replaced".to_owned();
+        let note =
+            "a partial file left by an interrupted run was replaced: it has no journal".to_owned();
         assert!(report.notes.contains(&note), "{:?}", report.notes);
         assert!(
             fs::read(world.target()).unwrap() == fresh,
@@ -49,7 +56,6 @@ fn any_other_is_left_alone() {
     let world = World::mixed(1);
     let other = [
         b"DF11-PARTIAL/2\r\n".to_vec(),
-        Vec::new(),
         MARKER[..15].to_vec(),
         vec![b'x'; 100],
     ];
@@ -85,12 +91,50 @@ fn two_runs_at_once() {
         (error.code, error.path),
         (Code::TargetBusy, Some(world.target()))
     );
+    let holder = format!(": process {} on ", std::process::id());
+    assert!(error.message.contains(&holder), "{}", error.message);
+    assert!(error.message.contains(", for "), "{}", error.message);
     assert!(
         world.partial().exists(),
         "the second run took the first one's file away"
     );
     assert_eq!(first.result().unwrap().status, Status::Done);
     assert!(!world.partial().exists());
+}
+
+/// A journal that cannot be read does not keep the second run from being told.
+#[test]
+fn two_runs_at_once_without_a_journal() {
+    let world = world();
+    let first = world.start(braked(&world));
+    wait_for_half(&first);
+    fs::remove_file(world.journal()).unwrap();
+    let error = world.run(world.options()).unwrap_err();
+    assert_eq!(error.message, "another run is writing this file");
+    first.result().unwrap();
+}
+
+#[test]
+fn a_journal_that_is_not_ours_is_left_alone() {
+    let world = World::mixed(1);
+    fs::write(world.journal(), b"dear diary").unwrap();
+    let error = world.run(world.options()).unwrap_err();
+    assert_eq!(
+        (error.code, error.path),
+        (Code::PartialForeign, Some(world.journal()))
+    );
+    assert_eq!(fs::read(world.journal()).unwrap(), b"dear diary");
+    assert!(!world.partial().exists());
+    // Ours, of another version, torn, or without its partial file.
+    for left in [
+        &b""[..],
+        b"DF11-JOURNAL/9\r\nabc",
+        b"DF11-JOURNAL/1\r\n\x07\0\0\0",
+    ] {
+        fs::write(world.journal(), left).unwrap();
+        world.result(world.options());
+        world.assert_clean();
+    }
 }
 
 /// Whatever the moment at which runs meet, one succeeds at least, and no file is left that would stop the next run.
@@ -148,17 +192,22 @@ fn a_file_that_took_our_place_survives() {
 #[cfg(unix)]
 #[test]
 fn links_are_not_followed() {
-    for hard in [false, true] {
+    for (hard, is_journal) in [(false, false), (true, false), (false, true), (true, true)] {
         let world = World::mixed(1);
-        let precious = [MARKER, b"precious"].concat();
+        let (place, mark) = if is_journal {
+            (world.journal(), b"DF11-JOURNAL/1\r\n")
+        } else {
+            (world.partial(), MARKER)
+        };
+        let precious = [mark, &b"precious"[..]].concat();
         fs::write(world.path("precious"), &precious).unwrap();
         if hard {
-            fs::hard_link(world.path("precious"), world.partial()).unwrap();
+            fs::hard_link(world.path("precious"), &place).unwrap();
         } else {
-            std::os::unix::fs::symlink(world.path("precious"), world.partial()).unwrap();
+            std::os::unix::fs::symlink(world.path("precious"), &place).unwrap();
         }
         assert_eq!(world.fails(world.options()), Code::PartialForeign);
         assert_eq!(fs::read(world.path("precious")).unwrap(), precious);
-        assert!(fs::symlink_metadata(world.partial()).is_ok());
+        assert!(fs::symlink_metadata(place).is_ok());
     }
 }

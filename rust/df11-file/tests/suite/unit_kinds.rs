@@ -25,7 +25,7 @@ fn check(units: &[Vec<u8>], options: impl Fn(&World) -> Options) -> Vec<(String,
     for (index, weights) in units.iter().enumerate() {
         result.assert_unit(&format!("one.{index}"), weights);
     }
-    let seen = |unit: &df11_file::UnitReport| (unit.code.to_owned(), unit.notes.join("; "));
+    let seen = |unit: &df11_file::UnitReport| (unit.code.clone(), unit.notes.join("; "));
     report.units.iter().map(seen).collect()
 }
 

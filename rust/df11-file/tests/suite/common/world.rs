@@ -136,6 +136,10 @@ impl World {
         self.path("model-DF11.safetensors.partial")
     }
 
+    pub fn journal(&self) -> PathBuf {
+        self.path("model-DF11.safetensors.journal")
+    }
+
     /// Options that know the architecture.
     pub fn options(&self) -> Options {
         Options {
