@@ -7,7 +7,7 @@ ENVIRONMENTS := oracle comfy-0.30.0 comfy-0.16.3
 export PYTHONDONTWRITEBYTECODE :=
 RUST := $(shell git ls-files -co --exclude-standard rust architectures) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: help demo test test-rust build-tests test-python check-arm check-windows check-macos asan fuzz lint format bench build envs wheel wheel-manylinux archive clean
+.PHONY: help demo test test-rust build-tests test-python stress check-arm check-windows check-macos asan fuzz lint format bench build envs wheel wheel-manylinux archive clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 16
@@ -28,6 +28,9 @@ build-tests: ## compile the tests of the Rust crates
 test-python: build wheel-manylinux ## run the Python tests: nodes, official encoder, real servers, a real browser
 	scripts/envs/chromium.sh
 	$(ENV)/pytest tests -n 2 --dist loadgroup --no-loadscope-reorder
+
+stress: build ## kills, faults, full disks and stops at random moments, for less than an hour; STRESS_SEED=N repeats a run
+	STRESS_FULL=1 $(ENV)/pytest tests/stress -s --timeout 3000
 
 check-arm: ## run the codec's tests as 64-bit ARM code, emulated; SKIP where that cannot be had
 	scripts/check_arm.sh

@@ -34,7 +34,10 @@ class ComfyServer:
         for folder in ("custom_nodes", "user", "models/diffusion_models", "models/checkpoints"):
             (base / folder).mkdir(parents=True, exist_ok=True)
         for name, pack in packs.items():
-            (base / "custom_nodes" / name).symlink_to(pack, target_is_directory=True)
+            link = base / "custom_nodes" / name
+            # A server that was killed has left it.
+            link.unlink(missing_ok=True)
+            link.symlink_to(pack, target_is_directory=True)
         tree = environment / "ComfyUI"
         port = self.address.split(":")[1]
         command = [environment / "bin" / "python", tree / "main.py", "--cpu", "--disable-auto-launch"]
@@ -76,6 +79,11 @@ class ComfyServer:
     @property
     def diffusion_models(self) -> Path:
         return self.base / "models" / "diffusion_models"
+
+    def kill(self) -> None:
+        """End the server as a crash does."""
+        self.process.kill()
+        self.process.wait()
 
     def stop(self) -> None:
         """End the server and wait for it."""

@@ -1,0 +1,75 @@
+"""Every file operation of a run fails once, or comes back short.
+
+The run ends with a named error or well, and the next one ends well.
+"""
+
+import errno
+import random
+
+import pytest
+
+from support.faults import Faults
+
+from .conftest import Length
+from .world import Ended, World
+
+ERRORS = {
+    "open": [errno.EACCES, errno.EMFILE],
+    "read": [errno.EIO, errno.EINTR, "short"],
+    "write": [errno.EIO, errno.ENOSPC, errno.EINTR, "short"],
+    "sync": [errno.EIO, errno.ENOSPC],
+    "truncate": [errno.EIO],
+    "rename": [errno.EACCES],
+    "link": [errno.EPERM, errno.EIO],
+    "unlink": [errno.EACCES],
+    "map": [errno.ENOMEM],
+}
+# What a program survives by trying again, or by another way.
+HARMLESS = {errno.EINTR, "short"}
+CODES = {"E_READ", "E_WRITE", "E_NO_SPACE", "E_NO_MEMORY", "E_DEFINITION", "E_PARTIAL_FOREIGN"}
+
+
+def assert_told(ended: Ended, world: World) -> None:
+    """The error says what failed, and of which file."""
+    error = ended.error
+    assert error["code"] in CODES, error
+    assert error["message"] and error["hint"], error
+    assert error["code"] == "E_NO_MEMORY" or error["path"].startswith(str(world.folder)), error
+    assert "panic" not in ended.errors, ended.errors
+
+
+@pytest.mark.parametrize("options", [(), ("--header", "official"), ("--if-exists", "replace")], ids=" ".join)
+def test_every_call_fails_once(
+    world: World, faults: Faults, rng: random.Random, length: Length, options: tuple[str, ...]
+) -> None:
+    undisturbed = world.undisturbed(*options)
+    world.run(*options, environment=faults.environment()).report  # noqa: B018
+    assert world.take_result() == undisturbed
+    rules = [
+        f"{kind}:{number}:{what}"
+        for kind, count in faults.calls().items()
+        for number in range(1, count + 1)
+        for what in ERRORS[kind]
+    ]
+    chosen = rng.sample(rules, max(10, round(len(rules) * length.fault_share)))
+    # Rare ones always.
+    chosen += [rule for rule in rules if rule.split(":")[0] in ("rename", "link", "unlink", "truncate")]
+    met = 0
+    for rule in chosen:
+        ended = world.run(*options, environment=faults.environment(rule))
+        assert ended.status >= 0, (rule, ended)
+        met += faults.have_fired()
+        world.assert_source_untouched()
+        if ended.status:
+            assert_told(ended, world)
+            assert not world.target.exists(), rule
+            if ended.error["code"] == "E_NO_SPACE" and "sync" not in rule:
+                world.assert_clean()
+            ended = world.run(*options)
+            assert ended.status == 0, (rule, ended)
+        if rule.startswith("unlink"):
+            # What could not be removed then is removed now.
+            world.run(*options).report  # noqa: B018
+        assert world.take_result() == undisturbed, rule
+    print(f"{len(chosen)} of {len(rules)} faults, {met} met")
+    assert met > len(chosen) // 2

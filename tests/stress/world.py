@@ -1,0 +1,156 @@
+"""A folder with a small checkpoint, and runs of `df11 compress` in it that end in many ways."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from support.tensors import Tensor, Tensors, bf16, write_safetensors
+
+ARCHITECTURE = r"""
+schema = 1
+id = "Toy"
+name = "a toy"
+source = "made up for tests"
+
+[loader]
+node = "ToyLoader"
+pack = "toys"
+url = "https://example.org"
+
+[detect]
+all = ["one.0.weight"]
+
+[[units]]
+pattern = 'one\.\d+'
+attributes = []
+"""
+SOURCE = "model.safetensors"
+TARGET = "model-DF11.safetensors"
+PARTIAL = TARGET + ".partial"
+JOURNAL = TARGET + ".journal"
+# Of units that are read once, twice, and not at all after others; some tensors between them.
+UNITS = (300_000, 700_000, 20_000, 1_500_000, 400_000, 600_000)
+
+
+def tensors(scale: float = 1) -> Tensors:
+    """Seven megabytes of weights, or as many times that as `scale` says."""
+    rng = np.random.default_rng(11)
+    made: Tensors = {}
+    for number, size in enumerate(UNITS):
+        values = rng.standard_normal(int(size * scale), np.float32) * np.float32(0.02)
+        made[f"one.{number}.weight"] = bf16(values)
+        made[f"one.{number}.bias"] = bf16(values[:40])
+    made["table"] = Tensor("U8", rng.integers(0, 200, int(500_000 * scale)).astype("|u1"))
+    return made
+
+
+@dataclass
+class Ended:
+    """A run that has ended."""
+
+    status: int
+    output: str
+    errors: str
+    seconds: float
+
+    @property
+    def report(self) -> dict[str, Any]:
+        assert self.status == 0, (self.status, self.output, self.errors)
+        return json.loads(self.output)
+
+    @property
+    def error(self) -> dict[str, Any]:
+        assert self.status > 0, (self.status, self.output, self.errors)
+        return json.loads(self.output)["error"]
+
+
+class World:
+    """A folder whose only files are the source and an architecture that takes it."""
+
+    def __init__(self, df11: Path, folder: Path, scale: float = 1) -> None:
+        self.df11 = df11
+        self.folder = folder
+        self.source = folder / SOURCE
+        self.target = folder / TARGET
+        self.partial = folder / PARTIAL
+        self.journal = folder / JOURNAL
+        (folder / "toy.toml").write_text(ARCHITECTURE)
+        write_safetensors(self.source, tensors(scale))
+        self._source = self._source_state()
+        self._results: dict[tuple[str, ...], bytes] = {}
+
+    def start(self, *options: str, environment: dict[str, str] | None = None) -> "subprocess.Popen[str]":
+        command = [str(self.df11), "compress", str(self.source), "-o", str(self.target), "--json", *options]
+        return subprocess.Popen(
+            [*command, "--architectures", str(self.folder)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            env=os.environ | (environment or {}),
+        )
+
+    def run(self, *options: str, environment: dict[str, str] | None = None, seconds: float = 120) -> Ended:
+        """Runs to the end, which must come: nothing may hang."""
+        started = time.monotonic()
+        process = self.start(*options, environment=environment)
+        return wait(process, started, seconds)
+
+    def undisturbed(self, *options: str) -> bytes:
+        """The result of a run that nothing disturbs."""
+        if options not in self._results:
+            self.run(*options).report  # noqa: B018
+            self._results[options] = self.take_result()
+        return self._results[options]
+
+    def take_result(self) -> bytes:
+        """The finished file's bytes; nothing else is left, and the file is removed."""
+        assert self.files() == {SOURCE, TARGET, "toy.toml"}
+        result = self.target.read_bytes()
+        self.target.unlink()
+        self.assert_source_untouched()
+        return result
+
+    def files(self) -> set[str]:
+        return {path.name for path in self.folder.iterdir()}
+
+    def assert_clean(self) -> None:
+        assert self.files() == {SOURCE, "toy.toml"}
+        self.assert_source_untouched()
+
+    def assert_source_untouched(self) -> None:
+        assert self._source_state() == self._source, "the source is another"
+
+    def source_may_have_changed(self) -> None:
+        """From now on it is this one."""
+        self._source = self._source_state()
+        self._results.clear()
+
+    def _source_state(self) -> tuple[str, int]:
+        with self.source.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest(), self.source.stat().st_mtime_ns
+
+
+def wait(process: "subprocess.Popen[str]", started: float, seconds: float = 120) -> Ended:
+    try:
+        output, errors = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        raise AssertionError(f"it goes on after {seconds} s") from None
+    return Ended(process.returncode, output, errors, time.monotonic() - started)
+
+
+def interrupt(process: "subprocess.Popen[str]") -> Ended:
+    """Asks a run to stop, as Ctrl-C does; the time is that from the question on."""
+    started = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    return wait(process, started, 30)

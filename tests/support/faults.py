@@ -1,0 +1,53 @@
+"""Runs a program whose file operations fail, come back short, or take long. See `faults.c`."""
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+CODE = Path(__file__).with_name("faults.c")
+
+
+@dataclass(frozen=True)
+class Faults:
+    """The library that is preloaded, and the folder whose files it looks at."""
+
+    library: Path
+    folder: Path
+    counts: Path = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "counts", self.library.with_name("counts"))
+
+    @classmethod
+    def build(cls, place: Path, folder: Path) -> "Faults":
+        """Compiles the library into `place`; skips the test where that is not possible."""
+        compiler = shutil.which("cc") or shutil.which("gcc")
+        if compiler is None or os.uname().sysname != "Linux":
+            pytest.skip("SKIP faults are injected by a library that needs a C compiler and Linux")
+        library = place / "faults.so"
+        command = [compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", library, CODE, "-ldl"]
+        subprocess.run(command, check=True)
+        return cls(library, folder)
+
+    def environment(self, rules: str = "") -> dict[str, str]:
+        """What makes a program meet the rules."""
+        self.counts.unlink(missing_ok=True)
+        return {
+            "LD_PRELOAD": str(self.library),
+            "DF11_FAULTS": rules,
+            "DF11_FOLDER": str(self.folder),
+            "DF11_COUNTS": str(self.counts),
+        }
+
+    def calls(self) -> dict[str, int]:
+        """The number of calls of the last program, by kind."""
+        lines = [line.split() for line in self.counts.read_text().splitlines() if line != "fired"]
+        return {kind: int(count) for kind, count in lines}
+
+    def have_fired(self) -> bool:
+        """Whether the last program met a rule."""
+        return self.counts.exists() and "fired" in self.counts.read_text()
