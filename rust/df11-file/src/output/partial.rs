@@ -4,6 +4,7 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read},
     path::{Path, PathBuf},
+    sync::{Mutex, PoisonError},
 };
 
 use fs4::{FileExt, TryLockError};
@@ -27,6 +28,8 @@ pub struct PartialFile {
     target: PathBuf,
     journal: Journal,
     state: State,
+    /// Held by who writes.
+    turn: Mutex<()>,
 }
 
 /// What becomes of a partial file.
@@ -70,6 +73,7 @@ impl PartialFile {
             target: target.to_path_buf(),
             journal,
             state: State::Unfinished,
+            turn: Mutex::default(),
         };
         Ok((partial, left.then_some(records)))
     }
@@ -159,11 +163,13 @@ impl PartialFile {
         }
     }
 
-    /// Writes `bytes` at `offset`.
+    /// Writes `bytes` at `offset`. The system lets only one thread at a time write to a file, and some have the others wait in a loop that
+    /// takes a core: here they sleep.
     ///
     /// # Errors
     /// `E_NO_SPACE`, `E_WRITE`.
     pub fn write(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         system::write_all_at(&self.file, bytes, offset).map_err(|error| self.failed(&error))
     }
 

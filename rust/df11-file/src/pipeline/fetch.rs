@@ -1,7 +1,6 @@
-//! How bytes of the source come into memory: one read after the other, or several at once.
+//! How bytes of the source come into memory: short runs by the reader alone, long ones in lanes.
 
 use std::{
-    sync::{Mutex, PoisonError},
     thread,
     time::{Duration, Instant},
 };
@@ -9,17 +8,25 @@ use std::{
 use df11_codec::{ExponentHistogram, Kernel};
 use xxhash_rust::xxh3::Xxh3;
 
+use super::{io_choice::Choice, lanes::Lanes};
 use crate::{
-    budget::PIECE_WEIGHTS, changes::Changes, convert::Conversion, error::Result, options::Io,
-    pipeline::io_choice::Choice, progress::Progress, source::Source, task::stopped,
+    budget::PIECE_WEIGHTS,
+    changes::Changes,
+    convert::Conversion,
+    error::Result,
+    options::{Io, Options},
+    progress::Progress,
+    source::Source,
+    system,
 };
 
 /// Bytes per read call, a piece: it is counted while it lies in the cache, and a request to stop is seen at once.
 const READ_BYTES: usize = PIECE_WEIGHTS as usize * 2;
 /// Reads at once.
-const LANES: usize = 4;
+const READS_AT_ONCE: usize = 4;
 /// Shorter runs are not worth starting threads for.
-const MIN_PARALLEL_BYTES: usize = 16 * READ_BYTES;
+const MIN_LANES_BYTES: usize = 16 * READ_BYTES;
+
 /// Consecutive bytes of a source tensor, and where they go.
 pub struct Run<'a> {
     /// Where they begin in the source's data.
@@ -52,34 +59,37 @@ pub struct Fetcher<'a> {
     kernel: Kernel,
     brake: Brake,
     choice: Choice,
+    /// Threads that count and hash while one of them reads.
+    lanes: usize,
     raw: Vec<u8>,
     /// So far.
     pub totals: Totals,
 }
 
 impl<'a> Fetcher<'a> {
-    /// Reads from `source` in the way of `io`, at most `max_rate` bytes a second; with such a limit, one after the other.
+    /// Reads from `source` with the kernel, the threads and in the way of `options`, at most `max_rate` bytes a second; with such a limit,
+    /// one after the other.
     pub fn new(
         source: &'a Source,
         progress: &'a Progress,
-        kernel: Kernel,
-        io: Io,
+        options: &Options,
         max_rate: Option<u64>,
     ) -> Self {
         let io = if max_rate.is_some() {
             Io::Sequential
         } else {
-            io
+            options.io
         };
         Self {
             source,
             progress,
-            kernel,
+            kernel: options.kernel,
             brake: Brake {
                 max_rate,
                 started: Instant::now(),
             },
             choice: Choice::new(io),
+            lanes: system::threads(options.threads).min(READS_AT_ONCE),
             raw: Vec::new(),
             totals: Totals::default(),
         }
@@ -95,15 +105,22 @@ impl<'a> Fetcher<'a> {
     /// # Errors
     /// Those of the source; `E_CANCELLED`.
     pub fn fetch(&mut self, mut run: Run<'_>) -> Result<()> {
-        if run.conversion.is_some() || run.target.len() < MIN_PARALLEL_BYTES {
+        let is_short = run.target.len() < MIN_LANES_BYTES;
+        if run.conversion.is_some() || is_short || self.brake.max_rate.is_some() {
             return self.one_by_one(&mut run);
         }
         let (io, started) = (self.choice.now(), Instant::now());
+        let in_order = io != Io::Parallel;
+        let lanes = Lanes {
+            source: self.source,
+            progress: self.progress,
+            kernel: self.kernel,
+            count: if in_order { self.lanes } else { READS_AT_ONCE },
+            in_order,
+        };
+        lanes.read(&mut run)?;
         let bytes = run.target.len() as u64;
-        match io {
-            Io::Parallel => self.at_once(&mut run)?,
-            Io::Sequential | Io::Auto => self.one_by_one(&mut run)?,
-        }
+        self.totals.bytes += bytes;
         self.choice.took(bytes, started.elapsed());
         Ok(())
     }
@@ -138,53 +155,10 @@ impl<'a> Fetcher<'a> {
         }
         Ok(())
     }
-
-    /// Several threads take one step after the other, so the disk still sees them nearly in order.
-    fn at_once(&mut self, run: &mut Run<'_>) -> Result<()> {
-        let (first, at, length) = (run.offset, run.at, run.target.len());
-        let (source, progress, kernel) = (self.source, self.progress, self.kernel);
-        let next = Mutex::new(steps(at, run.target));
-        let counts = Mutex::new(&mut run.counts);
-        let lane = || -> Result<()> {
-            loop {
-                let step = lock(&next).next();
-                let Some((place, target)) = step else {
-                    return Ok(());
-                };
-                progress.check_cancelled()?;
-                source.read(target, first + (place - at) as u64)?;
-                let mut counted = ExponentHistogram::default();
-                if lock(&counts).is_some() {
-                    counted.count(kernel, target);
-                }
-                if let Some(counts) = lock(&counts).as_mut() {
-                    counts[place / READ_BYTES].merge(&counted);
-                }
-                progress.add_stage(target.len() as u64);
-            }
-        };
-        thread::scope(|scope| {
-            // A thread that cannot be had leaves its work to the others, at least to this one.
-            let others: Vec<_> = (1..LANES)
-                .filter_map(|_| thread::Builder::new().spawn_scoped(scope, lane).ok())
-                .collect();
-            let mut outcome = lane();
-            for other in others {
-                outcome = outcome.and(other.join().unwrap_or_else(|_| Err(stopped())));
-            }
-            outcome
-        })?;
-        drop(next);
-        if let Some(hasher) = &mut run.hasher {
-            hasher.update(run.target);
-        }
-        self.totals.bytes += length as u64;
-        Ok(())
-    }
 }
 
 /// Parts of `target` that lie in one piece of the span each, and where they begin in the span.
-fn steps(at: usize, target: &mut [u8]) -> impl Iterator<Item = (usize, &mut [u8])> + Send {
+pub fn steps(at: usize, target: &mut [u8]) -> impl Iterator<Item = (usize, &mut [u8])> + Send {
     let head = (READ_BYTES - at % READ_BYTES).min(target.len());
     let (head_bytes, rest) = target.split_at_mut(head);
     let first = (at, head_bytes);
@@ -193,10 +167,6 @@ fn steps(at: usize, target: &mut [u8]) -> impl Iterator<Item = (usize, &mut [u8]
         .enumerate()
         .map(move |(index, bytes)| (at + head + index * READ_BYTES, bytes));
     std::iter::once(first).chain(others)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Longest sleep of the brake, so that a request to stop is seen.

@@ -10,6 +10,7 @@ mod flow;
 mod gain;
 mod io_choice;
 mod known;
+mod lanes;
 mod ledger;
 mod overfill;
 mod reader;

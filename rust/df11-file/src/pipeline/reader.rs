@@ -66,10 +66,9 @@ impl<'a> Reader<'a> {
         (plan, progress, facts): (&'a Plan, &'a Progress, &'a SourceFacts),
         max_rate: Option<u64>,
     ) -> Self {
-        let options = &plan.options;
         Self {
             plan,
-            fetcher: Fetcher::new(&plan.source, progress, options.kernel, options.io, max_rate),
+            fetcher: Fetcher::new(&plan.source, progress, &plan.options, max_rate),
             open: Vec::new(),
             facts,
         }
