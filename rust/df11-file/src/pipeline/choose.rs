@@ -5,8 +5,8 @@ use std::{collections::HashSet, thread};
 use crossbeam_channel::bounded;
 
 use super::{
-    facts::SourceFacts, gain::Gain, known::Known, reader::Reader, resume::Finished, schedule, span,
-    survey::SurveyedUnit, surveyor::Surveyor,
+    facts::SourceFacts, gain::Gain, known::Known, pool::SpanPool, reader::Reader, resume::Finished,
+    schedule, survey::SurveyedUnit, surveyor::Surveyor,
 };
 use crate::{
     budget::{Budget, SPANS},
@@ -47,7 +47,7 @@ pub fn choose(
     let loads = schedule::loads(plan, budget.span_weights, &steps);
     let sizes = || loads.iter().map(|load| schedule::load_bytes(plan, load));
     let bytes = sizes().sum();
-    let (home, free) = span::all_memory(sizes().max().unwrap_or(0) as usize)?;
+    let pool = SpanPool::new(sizes().max().unwrap_or(0) as usize)?;
     let (filled, spans) = bounded(SPANS);
     let reader = Reader::new(plan, progress, facts);
     let mut surveyor = Surveyor::new(plan, progress, facts)?;
@@ -56,7 +56,7 @@ pub fn choose(
     progress.set_total(bytes + to_write, plan.options.verify.stages());
     let (surveyed, read) = thread::scope(|scope| {
         let reading = spawn_scoped(scope, "df11-read", move || {
-            reader.run(&loads, &home, &free, &filled)
+            reader.run(&loads, pool, &filled)
         })?;
         let surveyed = counted.iter_mut().enumerate().map(|(unit, known)| {
             if let Some(known) = known.take() {

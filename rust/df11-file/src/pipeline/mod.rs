@@ -13,6 +13,7 @@ mod known;
 mod lanes;
 mod ledger;
 mod overfill;
+mod pool;
 mod reader;
 mod resume;
 mod schedule;
@@ -56,6 +57,7 @@ use facts::SourceFacts;
 use flow::Flow;
 use known::Known;
 use ledger::Ledger;
+use pool::SpanPool;
 use reader::Reader;
 use work::Work;
 
@@ -151,7 +153,7 @@ fn write(
         HeaderMode::SelfDescribing => Some(Manifest::new(plan)?),
         HeaderMode::Official => None,
     };
-    let (home, free) = span::all_memory(sizes().max().unwrap_or(0) as usize)?;
+    let pool = SpanPool::new(sizes().max().unwrap_or(0) as usize)?;
     let (filled, spans) = bounded(SPANS);
     // Nobody ever waits to hand something over: there is room for all that can be on its way.
     let width = 2 * Flow::width(budget);
@@ -166,7 +168,7 @@ fn write(
     let (map, hashes, read) = while_flushing(file, |flush| {
         thread::scope(|scope| {
             let reading = spawn_scoped(scope, "df11-read", move || {
-                reader.run(&loads, &home, &free, &filled)
+                reader.run(&loads, pool, &filled)
             })?;
             for _ in 0..budget.threads {
                 let (crew, tasks, tell) = (&crew, tasks.clone(), tell.clone());

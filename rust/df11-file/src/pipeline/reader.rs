@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::Sender;
 use df11_codec::ExponentHistogram;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -10,6 +10,7 @@ use super::{
     facts::SourceFacts,
     fetch::{Fetcher, Run, Totals},
     no_memory,
+    pool::SpanPool,
     schedule::Load,
     span::{Span, SpanMemory},
 };
@@ -74,19 +75,18 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Fills memory that comes through `free` and sends it to `filled`, until all loads are done, one fails, or nobody listens.
+    /// Fills memory of the pool and sends it to `filled`, until all loads are done, one fails, or nobody listens.
     pub fn run(
         mut self,
         loads: &[Load],
-        home: &Sender<SpanMemory>,
-        free: &Receiver<SpanMemory>,
+        mut pool: SpanPool,
         filled: &Sender<Result<Span>>,
     ) -> ReadTotals {
         for load in loads {
-            let Ok(memory) = free.recv() else { break };
-            let mut span = Span::new(memory, home.clone());
+            let mut span = pool.span(|| filled.len());
             let outcome = self.load(load, span.memory()).map(|()| span);
             let failed = outcome.is_err();
+            pool.filled(outcome.as_ref().map_or(0, |span| span.bytes().len()));
             if filled.send(outcome).is_err() || failed {
                 break;
             }

@@ -5,16 +5,11 @@ use std::{
     ops::{Deref, DerefMut},
 };
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::Sender;
 use df11_codec::ExponentHistogram;
 use memmap2::MmapMut;
 
-use crate::{
-    budget::{PIECE_WEIGHTS, SPANS},
-    error::Result,
-    pipeline::no_memory,
-    system,
-};
+use crate::{budget::PIECE_WEIGHTS, system};
 
 /// What a span is filled into.
 #[derive(Default)]
@@ -118,22 +113,4 @@ impl Drop for Span {
         // There is room for all; only a reader that has ended does not take it.
         let _ = self.home.send(mem::take(&mut self.memory));
     }
-}
-
-/// The free memory of all spans, each at once as large as any load: growing, it would take up to twice that.
-///
-/// # Errors
-/// `E_NO_MEMORY`.
-pub fn all_memory(longest: usize) -> Result<(Sender<SpanMemory>, Receiver<SpanMemory>)> {
-    let (home, free) = bounded(SPANS);
-    for _ in 0..SPANS {
-        let pieces = longest.div_ceil(PIECE_WEIGHTS as usize * 2);
-        let mut counts = Vec::new();
-        counts
-            .try_reserve_exact(pieces)
-            .map_err(|error| no_memory(&error))?;
-        let bytes = Block::with_room(longest).map_err(|error| no_memory(&error))?;
-        let _ = home.send(SpanMemory { bytes, counts });
-    }
-    Ok((home, free))
 }
