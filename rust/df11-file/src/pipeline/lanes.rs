@@ -54,7 +54,7 @@ impl Lanes<'_> {
         });
         let pieces = pieces.chain(std::iter::repeat_with(|| None));
         let steps = steps(at, run.target).zip(pieces).enumerate();
-        let line = Mutex::new(steps.map(|(index, ((place, target), counts))| Step {
+        let queue = Mutex::new(steps.map(|(index, ((place, target), counts))| Step {
             index,
             offset: first + (place - at) as u64,
             target,
@@ -63,7 +63,7 @@ impl Lanes<'_> {
         let hashing = run.hasher.as_deref_mut().map(Hashing::new);
         let lane = || -> Result<()> {
             loop {
-                let mut turn = lock(&line);
+                let mut turn = lock(&queue);
                 let Some(step) = turn.next() else {
                     return Ok(());
                 };
