@@ -34,7 +34,7 @@ ALLOWED = {
         "xxhash-rust",
     },
     # signal-hook for the one signal that ctrlc does not know, SIGXFSZ.
-    "df11-cli": {"df11-file", "clap", "ctrlc", "indicatif", "serde", "serde_json", "signal-hook"},
+    "df11-cli": {"df11-file", "clap", "clap_complete", "ctrlc", "indicatif", "serde", "serde_json", "signal-hook"},
     "df11-py": {"df11-cli", "df11-file", "pyo3", "pythonize", "serde"},
     # A stand-in for the driver: only tests depend on it, so it is in nothing that is shipped.
     "fake-cuda": {"libloading"},

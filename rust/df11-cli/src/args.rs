@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, builder::PossibleValuesParser, error::ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand, builder::PossibleValuesParser, error::ErrorKind};
 use df11_file::{
     Error, Options, Result,
     architectures::Choice,
@@ -41,6 +41,8 @@ pub enum Command {
     Architectures(Architectures),
     /// Show what a fault report needs: versions, processor, kernels, memory, where the architectures come from.
     Env(Env),
+    /// Print the completions of a shell, made from these very options.
+    Completions(Completions),
 }
 
 #[derive(clap::Args)]
@@ -219,6 +221,21 @@ pub struct Env {
     /// The implementation of the hot loops; for tests and fault reports.
     #[arg(long, env = "DF11_KERNEL", hide = true)]
     pub kernel: Option<String>,
+}
+
+#[derive(clap::Args)]
+pub struct Completions {
+    /// The shell.
+    pub shell: clap_complete::Shell,
+}
+
+impl Completions {
+    /// Its script.
+    pub fn script(&self) -> String {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Args::command(), "df11", &mut script);
+        String::from_utf8_lossy(&script).into_owned()
+    }
 }
 
 impl Recognition {

@@ -54,6 +54,10 @@ fn perform(args: Args, host: &[(String, String)]) -> u8 {
         Command::Bench(command) => bench::bench(&command, json),
         Command::Architectures(command) => listing::architectures(&command, json),
         Command::Env(command) => env::env(&command, host, json),
+        Command::Completions(command) => {
+            output::text(&command.script());
+            Ok(())
+        }
     };
     match outcome {
         Ok(()) => exit::DONE,

@@ -49,6 +49,16 @@ fn show_contents(found: &Contents) {
         None => "  restorable    byte for byte".to_owned(),
         Some(reason) => format!("  restorable    not byte for byte: {reason}"),
     });
+    if df11.not_exact.is_some() {
+        let usable = if df11.source_name.is_some() {
+            "df11 restore --usable"
+        } else {
+            "df11 restore"
+        };
+        output::line(&format!(
+            "                {usable} makes a checkpoint with the same weights, if the architecture is known"
+        ));
+    }
 }
 
 /// Shows a plan.

@@ -5,6 +5,7 @@
 
 mod bench;
 mod common;
+mod completions;
 mod env;
 mod exit_codes;
 mod kernel_level;
