@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from df11_native import Plan as Plan
     from df11_native import Snapshot as Snapshot
 
-PROTOCOL = 2
+PROTOCOL = 3
 """The interface number of `df11_native` that this pack speaks."""
 
 

@@ -51,6 +51,13 @@ export function failureOf(event) {
   return message || "The run failed; the server's console says more.";
 }
 
+/** Whether the errors that the page has of a refused run, by node, hold this sentence of ours. */
+export function isRefused(errors, sentence) {
+  if (typeof sentence !== "string" || !sentence) return false;
+  const details = Object.values(errors ?? {}).flatMap((node) => node?.errors ?? []).map((error) => error?.details);
+  return details.some((text) => String(text ?? "").includes(sentence));
+}
+
 /** How long a message stays, in milliseconds: as long as it takes to read. */
 export function readingTime(text) {
   return Math.min(30_000, 4_000 + 60 * text.length);

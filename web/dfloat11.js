@@ -2,7 +2,7 @@
 
 import { api } from "../../scripts/api.js";
 import { app } from "../../scripts/app.js";
-import { cardOf, failureOf, NODES, problemOf, readingTime, writes } from "./card.js";
+import { cardOf, failureOf, isRefused, NODES, problemOf, readingTime, writes } from "./card.js";
 
 const NAME = "DFloat11 Compress";
 const MARKS = { done: "✓", same: "=", warning: "!" };
@@ -20,6 +20,14 @@ async function refreshLists() {
     await app.extensionManager.command.execute("Comfy.RefreshNodeDefinitions");
   } catch {
     await app.refreshComboInNodes?.();
+  }
+}
+
+/** Every page hears of a refused run; the one that asked for it gets the answer to its request about now. */
+async function refused({ detail }) {
+  for (let tries = 0; tries < 50; tries += 1) {
+    if (isRefused(app.lastNodeErrors, detail?.sentence)) return message("error", detail.sentence);
+    await new Promise((resolve) => setTimeout(resolve, 100));
   }
 }
 
@@ -59,6 +67,13 @@ function place(node) {
   return content;
 }
 
+/** Text that is broken behind the separators of paths before it is broken anywhere; copied it is as it was. */
+function entryOf(style, text) {
+  const made = element("span", style);
+  made.append(...text.split(/(?<=[/\\])/).flatMap((part) => [part, document.createElement("wbr")]));
+  return made;
+}
+
 /** The parts below each other; consecutive rows share their columns, and so do the lines of a table. */
 function body(parts) {
   const all = element("div", {});
@@ -68,12 +83,12 @@ function body(parts) {
     const entries = cells ?? (label ? [label, text] : [text]);
     const kind = cells ? -entries.length : entries.length;
     if (!grid || kind !== columns) {
-      const template = cells ? `minmax(6em, 1fr) repeat(${entries.length - 1}, auto)` : label ? "max-content 1fr" : "1fr";
+      const template = cells ? `minmax(6em, 1fr) repeat(${entries.length - 1}, auto)` : label ? "fit-content(9em) 1fr" : "1fr";
       grid = element("div", { display: "grid", gridTemplateColumns: template, columnGap: "12px" });
       columns = kind;
       all.append(grid);
     }
-    entries.forEach((entry, at) => grid.append(element("span", { opacity: label && at === 0 ? "0.7" : "1" }, entry)));
+    entries.forEach((entry, at) => grid.append(entryOf({ opacity: label && at === 0 ? "0.7" : "1" }, entry)));
   }
   return all;
 }
@@ -113,6 +128,7 @@ app.registerExtension({
       const badge = { label: `${NAME}: native part missing`, url: "", icon: "pi pi-exclamation-triangle" };
       app.registerExtension({ name: "dfloat11compress.missing", aboutPageBadges: [badge] });
     }
+    api.addEventListener("df11.refused", refused);
     api.addEventListener("execution_error", ({ detail }) => {
       const sentence = failureOf(detail);
       if (sentence) message("error", sentence);

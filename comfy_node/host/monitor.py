@@ -27,3 +27,13 @@ class Monitor:
         server = getattr(PromptServer, "instance", None)
         if server is not None:
             server.send_progress_text(text, self._node_id, server.client_id)
+
+
+def tell_refusal(sentence: str) -> None:
+    """Tells every open page why a run was refused; the one that asked for it shows the sentence.
+
+    ComfyUI's own page has it behind a click, and does not say to its extensions that a run was refused.
+    """
+    server = getattr(PromptServer, "instance", None)
+    if server is not None:
+        server.send_sync("df11.refused", {"sentence": sentence})

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from ..errors import NodeError
 from ..host import console
-from ..host.monitor import Monitor
+from ..host.monitor import Monitor, tell_refusal
 from ..service.watch import Watch
 
 
@@ -17,6 +17,14 @@ class Node:
     CATEGORY = "DFloat11"
     FUNCTION = "run"
     OUTPUT_NODE = True
+
+    @staticmethod
+    def answer(refusal: str | None) -> bool | str:
+        """What VALIDATE_INPUTS gives the host: True, or the sentence, which the browser then shows at once."""
+        if refusal is None:
+            return True
+        tell_refusal(refusal)
+        return refusal
 
     @classmethod
     def IS_CHANGED(cls, unique_id: str = "", **widgets: Any) -> str | float:

@@ -57,7 +57,7 @@ class DFloat11Compress(Node):
     @classmethod
     def VALIDATE_INPUTS(cls, model: str | None = None, output_name: str | None = None) -> bool | str:
         # ComfyUI drops its own checks for the inputs named here and shows the sentence once for each: so only two.
-        return compress.check(folders, model, output_name) or True
+        return cls.answer(compress.check(folders, model, output_name))
 
     @classmethod
     def fingerprint(cls, widgets: dict[str, Any]) -> str:

@@ -56,7 +56,7 @@ class DFloat11CompressFolder(Node):
 
     @classmethod
     def VALIDATE_INPUTS(cls, folder: str | None = None) -> bool | str:
-        return batch.check(folders, folder) or True
+        return cls.answer(batch.check(folders, folder))
 
     # No fingerprint: any file of the folder may have changed, and what is done already takes a moment.
     def work(self, watch: Watch, **widgets: Any) -> dict[str, Any]:

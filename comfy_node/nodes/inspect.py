@@ -40,7 +40,7 @@ class DFloat11Inspect(Node):
 
     @classmethod
     def VALIDATE_INPUTS(cls, model: str | None = None) -> bool | str:
-        return inspection.check(folders, model) or True
+        return cls.answer(inspection.check(folders, model))
 
     # No fingerprint: space, folders and loaders change too, and a look takes a moment.
     def work(self, watch: Watch, **widgets: Any) -> dict[str, Any]:

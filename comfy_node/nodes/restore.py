@@ -62,7 +62,7 @@ class DFloat11Restore(Node):
 
     @classmethod
     def VALIDATE_INPUTS(cls, df11_model: str | None = None, output_name: str | None = None) -> bool | str:
-        return restore.check(folders, df11_model, output_name) or True
+        return cls.answer(restore.check(folders, df11_model, output_name))
 
     @classmethod
     def fingerprint(cls, widgets: dict[str, Any]) -> str:

@@ -52,7 +52,7 @@ class DFloat11Verify(Node):
 
     @classmethod
     def VALIDATE_INPUTS(cls, df11_model: str | None = None, source: str | None = None) -> bool | str:
-        return verify.check(folders, df11_model, source) or True
+        return cls.answer(verify.check(folders, df11_model, source))
 
     @classmethod
     def fingerprint(cls, widgets: dict[str, Any]) -> str:

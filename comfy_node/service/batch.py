@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import native
 from ..errors import NodeError
-from . import compress, pace, picture, report, sources
+from . import compress, pace, picture, refusals, report, sources
 from .compress import Request as Single
 from .meter import Part
 from .ports import Folders
@@ -76,15 +76,12 @@ class _Row:
 
 def check(folders: Folders, folder: str | None) -> str | None:
     """A sentence on why a run cannot start, or None. A value of None comes from a link and is not known yet."""
-    found = native.problem()
-    if found:
-        return found.sentence
-    try:
+
+    def look() -> None:
         if folder is not None:
             sources.inside(folders, folder, "")
-    except NodeError as error:
-        return str(error)
-    return None
+
+    return refusals.before_a_run(look)
 
 
 def run(request: Request, folders: Folders, watch: Watch, has_node: Callable[[str], bool]) -> tuple[str, bytes | None]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import native
 from ..errors import NodeError
-from . import architectures, file_names, pace, picture, placement, report, sources
+from . import architectures, file_names, pace, picture, placement, refusals, report, sources
 from .placement import Placement
 from .ports import Folders
 from .sources import Source
@@ -63,16 +63,13 @@ class Result:
 
 def check(folders: Folders, model: str | None, output_name: str | None) -> str | None:
     """A sentence on why a run cannot start, or None. A value of None comes from a link and is not known yet."""
-    found = native.problem()
-    if found:
-        return found.sentence
-    try:
+
+    def look() -> None:
         source = sources.find(folders, model) if model is not None else None
         if output_name is not None:
             file_names.result_name(output_name, source.name if source else "")
-    except NodeError as error:
-        return str(error)
-    return None
+
+    return refusals.before_a_run(look)
 
 
 def prepare(request: Request, folders: Folders) -> Prepared:

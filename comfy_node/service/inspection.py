@@ -69,6 +69,11 @@ def _df11(total: int, df11: dict[str, Any]) -> tuple[str, list[str]]:
         lines.append("Made from: unknown, since the file does not tell")
     reason = df11["not_exact"]
     lines.append(f"Exactly restorable: {f'no, {reason}' if reason else 'yes, byte for byte with DFloat11 Restore'}")
+    if reason:
+        switch = " with 'usable' on" if df11["source_name"] else ""
+        lines.append(
+            f"Usable checkpoint: DFloat11 Restore{switch} makes one with the same weights, if the architecture is known"
+        )
     return f"Already a DFloat11 file: {size(total)}, {bits:.2f} bits per weight", lines
 
 

@@ -63,7 +63,7 @@ def of_files(files: list[tuple[str, int, int]]) -> bytes | None:
     shown = files[:_MOST_FILES]
     card = _Card(340 + 68 * len(shown))
     before, after = sum(old for _, old, _ in files), sum(new for _, _, new in files)
-    top = card.head(before, after, f"{len(files)} models")
+    top = card.head(before, after, f"{len(files)} model{'s' if len(files) > 1 else ''}")
     largest = max(max(old, new) for _, old, new in shown)
     for name, old, new in shown:
         saved = f"{size(old)} to {size(new)}"

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import native
-from ..errors import NodeError
-from . import architectures, file_names, placement, sources
+from . import architectures, file_names, placement, refusals, sources
 from .ports import Folders
 from .watch import Watch
 from .wording import duration, size
@@ -37,17 +36,14 @@ class Result:
 
 def check(folders: Folders, df11_model: str | None, output_name: str | None) -> str | None:
     """A sentence on why a run cannot start, or None. A value of None comes from a link and is not known yet."""
-    found = native.problem()
-    if found:
-        return found.sentence
-    try:
+
+    def look() -> None:
         if df11_model is not None:
             sources.find(folders, df11_model)
         if output_name is not None:
             file_names.file_name(output_name, "")
-    except NodeError as error:
-        return str(error)
-    return None
+
+    return refusals.before_a_run(look)
 
 
 def run(request: Request, folders: Folders, watch: Watch) -> Result:

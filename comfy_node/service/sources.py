@@ -13,6 +13,8 @@ from .ports import Folders
 DIFFUSION_MODELS = "diffusion_models"
 CHECKPOINTS = "checkpoints"
 NONE = "none"
+PLACEHOLDER = "(pick a model)"
+"""What a template has for a model."""
 _SUFFIXES = (".safetensors", ".sft")
 
 
@@ -74,6 +76,8 @@ def find(folders: Folders, choice: str) -> Source:
             "There is no .safetensors file in ComfyUI's diffusion_models and checkpoints folders. "
             "Put a BF16 model there and refresh the node definitions (key R)."
         )
+    if choice == PLACEHOLDER:
+        raise NodeError("No model is picked yet. Click the line that says so on the node, and pick one from the list.")
     entry = listed.get(choice) or {_slashes(label): entry for label, entry in listed.items()}.get(_slashes(choice))
     if entry is None:
         raise NodeError(f"The model {choice!r} is not in the list. Refresh the node definitions (key R) and pick one.")

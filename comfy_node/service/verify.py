@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .. import native
-from ..errors import NodeError
-from . import architectures, ledger, sources
+from . import architectures, ledger, refusals, sources
 from .ports import Folders
 from .sources import NONE
 from .watch import Watch
@@ -34,16 +33,13 @@ class Request:
 
 def check(folders: Folders, df11_model: str | None, source: str | None) -> str | None:
     """A sentence on why a run cannot start, or None. A value of None comes from a link and is not known yet."""
-    found = native.problem()
-    if found:
-        return found.sentence
-    try:
+
+    def look() -> None:
         for choice in (df11_model, None if source == NONE else source):
             if choice is not None:
                 sources.find(folders, choice)
-    except NodeError as error:
-        return str(error)
-    return None
+
+    return refusals.before_a_run(look)
 
 
 def fingerprint(request: Request, folders: Folders) -> str:

@@ -8,18 +8,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, sync_playwright
+from playwright.sync_api import BrowserContext, expect, sync_playwright
 
 from support.comfy_server import ComfyServer
 from support.tensors import write_safetensors
 from support.tiny_models import tiny_model
 
-from .page import ComfyPage
+from .page import SECONDS, ComfyPage
 
 SWITCHES = """--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking
     --disable-component-update --disable-sync""".split()
 # The page asks other hosts for fonts and news; nothing here may leave the machine.
 ONLY_HERE = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+# A page on a busy machine takes its time.
+expect.set_options(timeout=60 * SECONDS)
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,13 @@ OVERLAPS = """() => {
 SECONDS = 1000.0
 
 
+def until(condition: Callable[[], bool], seconds: float = 60) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
 class ComfyPage:
     """One tab."""
 
@@ -46,13 +55,15 @@ class ComfyPage:
 
     def open_template(self, name: str, nodes: int, pack: str = "dfloat11-compress") -> None:
         """From the template browser, which a fresh ComfyUI of some versions opens by itself."""
-        entry = self.page.get_by_text(pack).first
+        # The page behind has these words too.
+        browser = self.page.get_by_role("dialog")
+        entry = browser.get_by_text(pack, exact=True).first
         try:
             entry.wait_for(timeout=5 * SECONDS)
         except TimeoutError:
             self.page.get_by_role("button", name="Templates").first.click()
         entry.click()
-        self.page.get_by_text(name, exact=True).first.click()
+        browser.get_by_text(name, exact=True).first.click()
         self.page.wait_for_function(LOADED, arg=nodes)
         self.show_all()
 
@@ -65,8 +76,18 @@ class ComfyPage:
     def pick(self, node: str, widget: str, value: str) -> None:
         """Chooses a value from a node's list."""
         self.page.mouse.click(*self.page.evaluate(WIDGET_PLACE, [node, widget]))
-        self.page.get_by_text(value, exact=True).first.click()
+        self._choose(value)
         assert self.value(node, widget) == value
+
+    def pick_by_text(self, node: str, widget: str, value: str) -> None:
+        """The same in Nodes 2.0, which are part of the page: the list is where its present value stands."""
+        self.page.get_by_text(self.value(node, widget), exact=True).locator("visible=true").last.click()
+        self._choose(value)
+        assert self.value(node, widget) == value
+
+    def _choose(self, value: str) -> None:
+        # An open list lies over everything else, and so comes last in the page.
+        self.page.get_by_text(value, exact=True).locator("visible=true").last.click()
 
     def value(self, node: str, widget: str) -> Any:
         return self.page.evaluate(f"([type, name]) => {WIDGET}.value", [node, widget])
@@ -77,7 +98,11 @@ class ComfyPage:
 
     def set_theme(self, name: str) -> None:
         """`dark` or `light`."""
-        self.page.evaluate("(name) => window.app.ui.settings.setSettingValueAsync('Comfy.ColorPalette', name)", name)
+        self.set_setting("Comfy.ColorPalette", name)
+
+    def set_setting(self, name: str, value: object) -> None:
+        """The server remembers it for the pages that are opened later."""
+        self.page.evaluate("([name, value]) => window.app.ui.settings.setSettingValueAsync(name, value)", [name, value])
         self.page.wait_for_timeout(1000)
 
     def choices(self, node: str, widget: str) -> list[str]:
@@ -100,7 +125,7 @@ class ComfyPage:
 
     def card(self) -> Locator:
         """The result card on a node."""
-        return self.page.locator(".df11-card").first
+        return self.page.locator(".df11-card").locator("visible=true").first
 
     def is_cut(self, box: Locator) -> bool:
         """Whether a part of a box's content is out of sight."""

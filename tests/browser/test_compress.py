@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,20 +10,13 @@ from playwright.sync_api import expect
 
 from support.comfy_server import ComfyServer
 
-from .page import SECONDS, ComfyPage
+from .page import ComfyPage, until
 
 NODE = "DFloat11Compress"
 # Blocks of the model, 3.4 MB each, and megabytes a second: the run takes long enough to be watched.
 BLOCKS, RATE = 12, 10
 MakeModel = Callable[..., Path]
 Opener = Callable[[], ComfyPage]
-
-
-def until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
 
 
 def test_from_the_template_to_the_list(open_page: Opener, models: MakeModel, pictures: Path) -> None:
@@ -38,13 +30,14 @@ def test_from_the_template_to_the_list(open_page: Opener, models: MakeModel, pic
     seen = set[float]()
     until(lambda: bool(seen.add(page.progress(NODE)) or len(seen) > 5))
     page.picture(pictures / "compress-running.png")
-    expect(page.card()).to_contain_text(re.compile("Done: .* -> .*"), timeout=60 * SECONDS)
+    expect(page.card()).to_contain_text(re.compile("Done: .* -> .*"))
     expect(page.message("Done: ")).to_be_visible()
     # Nobody reloaded the page or pressed a key.
     until(lambda: "model-DF11.safetensors" in page.choices(NODE, "model"))
     page.show_all()
     # The page lays it out once more when it is in sight.
     until(lambda: not page.is_cut(page.card()), 10)
+    page.show_all()
     for theme in ("light", "dark"):
         page.set_theme(theme)
         page.picture(pictures / f"compress-done-{theme}.png")
@@ -63,6 +56,38 @@ def test_stop(open_page: Opener, models: MakeModel, comfy: ComfyServer) -> None:
     with comfy.client() as client:
         until(lambda: not client.request("/queue")["queue_running"], 5)
     assert [path.name for path in model.parent.iterdir()] == ["model.safetensors"]
+
+
+def test_in_nodes_2(open_page: Opener, models: MakeModel, pictures: Path) -> None:
+    models("model.safetensors")
+    page = open_page()
+    try:
+        page.set_setting("Comfy.VueNodes.Enabled", True)
+        page.open_template("Compress a model", nodes=3)
+        page.pick_by_text(NODE, "model", "model.safetensors")
+        page.run()
+        expect(page.card()).to_contain_text(re.compile("Done: .* -> .*"))
+        expect(page.message("Done: ")).to_be_visible()
+        page.show_all()
+        until(lambda: not page.is_cut(page.card()), 10)
+        page.show_all()
+        for theme in ("light", "dark"):
+            page.set_theme(theme)
+            page.picture(pictures / f"nodes-2-{theme}.png")
+        assert page.overlaps() == []
+    finally:
+        page.set_setting("Comfy.VueNodes.Enabled", False)
+
+
+def test_a_refused_run_says_why_in_the_open(open_page: Opener, models: MakeModel, pictures: Path) -> None:
+    models("model.safetensors", 1)
+    page = open_page()
+    page.open_template("Compress a model", nodes=3)
+    page.run()
+    expect(page.message("No model is picked yet")).to_be_visible()
+    # It fades in.
+    page.page.wait_for_timeout(1000)
+    page.picture(pictures / "refused.png")
 
 
 def test_a_failure_says_why_in_the_open(open_page: Opener, models: MakeModel) -> None:

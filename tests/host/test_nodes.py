@@ -42,7 +42,7 @@ def test_inspect_before_and_after(client: ComfyClient, model: MakeModel) -> None
     assert lines[0].startswith("Can be compressed: 2 MB -> about 2 MB (26 % smaller)")
     assert lines[2] == "Tensors by type: BF16 52 (2 MB)"
     assert f"Would be written to: {source.with_name(DF11)}" in lines
-    assert any(line.startswith("Load it with: DFloat11ModelLoader. It is not installed here") for line in lines)
+    assert "Load it with: DFloat11ModelLoader (pack ComfyUI-DFloat11-Extended, installed here)" in lines
     client.run(compress(source.name))
     lines = report(client.run(prompt_of("DFloat11Inspect", model=DF11)))
     assert lines[0].startswith("Already a DFloat11 file: 2 MB, 10.8")

@@ -44,7 +44,7 @@ def test_progress_report_and_list(client: ComfyClient, model: MakeModel) -> None
     lines = report(result)
     assert f"Written to: {source.with_name('model-DF11.safetensors')}" in lines
     assert "Name in the loader's list: model-DF11.safetensors" in lines
-    assert any(line.startswith("Load it with: DFloat11ModelLoader. It is not installed here") for line in lines)
+    assert "Load it with: DFloat11ModelLoader (pack ComfyUI-DFloat11-Extended, installed here)" in lines
 
 
 def test_a_second_run_does_nothing_again(client: ComfyClient, model: MakeModel) -> None:

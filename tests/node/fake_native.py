@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 __version__ = "0.1.0"
-PROTOCOL = 2
+PROTOCOL = 3
 
 
 class Df11Error(Exception):

@@ -35,6 +35,7 @@ class StubHost:
         self.Stop = type("InterruptProcessingException", (stop_type,), {})
         self.bar: list[tuple[float, int, int]] = []
         self.texts: list[tuple[float, str, str, str]] = []
+        self.events: list[tuple[str, dict[str, Any]]] = []
         self.node_classes: dict[str, type] = {}
 
     # What comfy_node.host.folders gives, for tests of the service alone.
@@ -92,7 +93,10 @@ class StubHost:
         def send_progress_text(text: str, node_id: str, sid: str) -> None:
             host.texts.append((time.monotonic(), text, node_id, sid))
 
-        instance = SimpleNamespace(client_id="browser", send_progress_text=send_progress_text)
+        def send_sync(event: str, data: dict[str, Any]) -> None:
+            host.events.append((event, data))
+
+        instance = SimpleNamespace(client_id="browser", send_progress_text=send_progress_text, send_sync=send_sync)
         modules: dict[str, dict[str, Any]] = {
             "folder_paths": {
                 "get_filename_list": self.names,

@@ -99,9 +99,9 @@ def test_after_a_run_its_rate_is_named(node: Any, pack: Any, script: Script) -> 
     assert any(line.endswith("The last run here had 500 kB/s: 2.0 s") for line in look(node))
 
 
-@pytest.mark.parametrize("described", [True, False])
-def test_a_df11_file(node: Any, host: StubHost, script: Script, described: bool) -> None:
-    script.df11 = {
+def df11(described: bool) -> dict[str, Any]:
+    """What the native part tells of a DF11 file."""
+    return {
         "units": [{}, {}], "weights": 3_000_000, "df11_bytes": 4_125_000, "bits_per_weight": 11.0,
         "plain_bytes": 5000, "tool": "x 1" if described else None,
         "source_name": "o.safetensors" if described else None, "source_bytes": 6_000_000 if described else None,
@@ -110,6 +110,11 @@ def test_a_df11_file(node: Any, host: StubHost, script: Script, described: bool)
         "restored_name": "o.safetensors",
         "usable_name": "m-restored.safetensors",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("described", [True, False])
+def test_a_df11_file(node: Any, script: Script, described: bool) -> None:
+    script.df11 = df11(described)
     lines = look(node)
     assert lines[0] == "Already a DFloat11 file: 1 MB, 11.00 bits per weight"
     assert lines[3:5] == ["Compression units: 2, 3.0 million weights, 11.00 bits each", "Not compressed: 5 kB"]
@@ -123,8 +128,18 @@ def test_a_df11_file(node: Any, host: StubHost, script: Script, described: bool)
         assert lines[5:] == [
             "Made from: unknown, since the file does not tell",
             "Exactly restorable: no, it does not say what it was made from",
+            "Usable checkpoint: DFloat11 Restore makes one with the same weights, if the architecture is known",
         ]
     assert not script.plans
+
+
+def test_a_df11_file_whose_source_was_not_kept_whole(node: Any, script: Script) -> None:
+    script.df11 = df11(described=True) | {"not_exact": "two tensors were left out"}
+    assert look(node)[-2:] == [
+        "Exactly restorable: no, two tensors were left out",
+        "Usable checkpoint: DFloat11 Restore with 'usable' on makes one with the same weights, "
+        "if the architecture is known",
+    ]
 
 
 def test_is_never_cached(node: Any) -> None:

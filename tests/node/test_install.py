@@ -46,7 +46,7 @@ class Machine:
     def cargo(self, version: str, folder: str = "bin") -> Path:
         return self.tool("cargo", f"#!/bin/sh\necho 'cargo {version} (0123 2026-01-01)'\n", folder)
 
-    def pip(self, *, absent: int = 0, installs: str = "PROTOCOL = 2", status: int = 0) -> str:
+    def pip(self, *, absent: int = 0, installs: str = "PROTOCOL = 3", status: int = 0) -> str:
         module = str(self.base / "python" / "df11_native.py")
         text = PIP.format(absent=absent, module=module, installs=installs, status=status)
         self.tool("__init__.py", "", "python/pip")
@@ -105,7 +105,7 @@ def by_hand(machine: Machine) -> str:
 
 
 def test_stops_at_once_if_the_native_part_fits(machine: Machine) -> None:
-    machine.native("PROTOCOL = 2")
+    machine.native("PROTOCOL = 3")
     machine.cargo("1.99.0")
     assert "is installed and fits" in machine.run()
     assert not machine.was_built
@@ -202,7 +202,7 @@ def test_a_build_that_does_not_fit_is_not_called_a_success(machine: Machine) -> 
     machine.cargo("1.99.0")
     machine.pip(installs="PROTOCOL = 0")
     text = machine.run()
-    assert "interface 0 instead of 2" in text and "is built and installed" not in text
+    assert "interface 0 instead of 3" in text and "is built and installed" not in text
 
 
 def test_a_surprise_still_exits_with_0(machine: Machine) -> None:

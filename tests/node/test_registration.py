@@ -45,7 +45,7 @@ FAULTS = {
     "half": ModuleNotFoundError("No module named 'df11_native.df11_native'", name="df11_native.df11_native"),
     "panic": PanicException("at init"),
     "fallback": module(__version__="0.1.0"),
-    "marked fallback": module(PROTOCOL=2, NATIVE=False),
+    "marked fallback": module(PROTOCOL=3, NATIVE=False),
     "protocol": module(PROTOCOL=99),
 }
 
@@ -59,7 +59,7 @@ FAULTS = {
         ("panic", "load-error", "at init"),
         ("fallback", "no-build", "no ready-made native part"),
         ("marked fallback", "no-build", "no ready-made native part"),
-        ("protocol", "protocol", "interface 99 instead of 2"),
+        ("protocol", "protocol", "interface 99 instead of 3"),
     ],
 )
 def test_registers_and_says_what_is_wrong(
@@ -91,6 +91,7 @@ def test_registers_and_says_what_is_wrong(
         assert pack.NODE_DISPLAY_NAME_MAPPINGS[name] == f"{node.TITLE} (native part missing)"
         assert node.DESCRIPTION.startswith(problem.sentence)
         assert node.VALIDATE_INPUTS() == problem.sentence
+        assert host.events.pop() == ("df11.refused", {"sentence": problem.sentence})
         widgets = {**node.INPUT_TYPES()["required"], **node.INPUT_TYPES()["optional"]}
         values = {
             n: kind[0] if isinstance(kind, list) else options["default"] for n, (kind, options) in widgets.items()

@@ -81,8 +81,13 @@ def test_the_server_is_told_one_sentence(host: StubHost, pack: ModuleType) -> No
     host.add("diffusion_models", "a.safetensors")
     assert validate(model="a.safetensors", output_name="") is True
     assert "'../x' has a character" in validate(model="a.safetensors", output_name="../x")
+    assert "No model is picked yet" in validate(model="(pick a model)", output_name="")
     assert "'' is not in the list" in validate(model="", output_name="")
     assert "'../a.safetensors' is not in the list" in validate(model="../a.safetensors", output_name="")
     # Values that come from links are not known yet.
     assert validate(model=None, output_name=None) is True
-    assert "is reserved" in validate(model=None, output_name="con")
+    told = len(host.events)
+    refusal = validate(model=None, output_name="con")
+    assert "is reserved" in refusal
+    # Pages hear of refusals only.
+    assert told == 5 and host.events[told:] == [("df11.refused", {"sentence": refusal})]

@@ -61,7 +61,7 @@ class TestTemplate:
             kind, options = widgets[entry["name"]]
             assert entry["type"] == ("COMBO" if isinstance(kind, list) else kind)
             if entry["name"] in ("model", "df11_model"):
-                assert value == "(pick a model)"
+                assert value == pack.comfy_node.service.sources.PLACEHOLDER
             else:
                 assert value == (kind[0] if isinstance(kind, list) else options["default"])
         assert len(node["widgets_values"]) == len(widgets)

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import { cardOf, failureOf, NODES, problemOf, readingTime, writes } from "./web/card.js";
+import { cardOf, failureOf, isRefused, NODES, problemOf, readingTime, writes } from "./web/card.js";
 
 const parts = (...lines) => cardOf({ text: [["Done: 1 GB", ...lines].join("\n")] }).parts;
 
@@ -40,6 +40,14 @@ test("only our nodes' failures are ours", () => {
   assert.equal(failureOf({ node_type: "KSampler", exception_message: "no" }), null);
   for (const node of NODES) assert.equal(failureOf({ node_type: node, exception_message: " Disk full. [E_NO_SPACE]\n" }), "Disk full. [E_NO_SPACE]");
   assert.notEqual(failureOf({ node_type: NODES[0] }), "");
+});
+
+test("a refused run is known by our sentence among the page's errors", () => {
+  const errors = { 1: { errors: [] }, 7: { errors: [{ details: "model - The model 'x' is not in the list." }] } };
+  assert.ok(isRefused(errors, "The model 'x' is not in the list."));
+  assert.ok(!isRefused(errors, "The model 'y' is not in the list."));
+  for (const none of [undefined, null, {}, { 1: {} }, { 1: { errors: [null, {}] } }]) assert.ok(!isRefused(none, "x"));
+  for (const none of [undefined, "", 1]) assert.ok(!isRefused(errors, none));
 });
 
 test("long messages stay longer, within bounds", () => {

@@ -13,7 +13,7 @@ mod plan;
 use pyo3::prelude::*;
 
 /// Number of the module's interface; the node pack refuses another one.
-const PROTOCOL: u32 = 2;
+const PROTOCOL: u32 = 3;
 
 /// The `df11` command on `sys.argv`; returns its exit code.
 #[pyfunction]

@@ -8,10 +8,11 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 
 from .meta_nodes import ModelNames  # noqa: E402
-from .official_nodes import OfficialCheck, OfficialCompress, OfficialLoader  # noqa: E402
+from .official_nodes import ModelLoader, OfficialCheck, OfficialCompress, OfficialLoader  # noqa: E402
 from .sampling_nodes import LatentDigest, TinyConditioning  # noqa: E402
 
 NODE_CLASS_MAPPINGS = {
+    "DFloat11ModelLoader": ModelLoader,
     "TestLatentDigest": LatentDigest,
     "TestModelNames": ModelNames,
     "TestOfficialCheck": OfficialCheck,

@@ -56,6 +56,17 @@ class OfficialLoader:
         return (WholeModel(model, device, comfy.model_management.unet_offload_device()),)
 
 
+class ModelLoader(OfficialLoader):
+    """The official loader node, by its own name and widget, for tiny Flux models."""
+
+    @classmethod
+    def INPUT_TYPES(cls):
+        return {"required": {"dfloat11_model_name": (folder_paths.get_filename_list("diffusion_models"),)}}
+
+    def load(self, dfloat11_model_name):
+        return super().load(dfloat11_model_name, "Flux")
+
+
 class OfficialCheck:
     """Loads as OfficialLoader does and compares every decoded weight, and every other parameter, with the source."""
 

@@ -128,7 +128,7 @@ impl CheckReport {
                 ),
                 (
                     decodes && !source && rounded,
-                    "other weights than the source had where they were rounded to BF16: name it with --against",
+                    "other weights than the source had where they were rounded to BF16: compare it with its source",
                 ),
                 (
                     !source && !hashed,

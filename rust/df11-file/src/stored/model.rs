@@ -59,7 +59,7 @@ impl Model {
             (None, []) => None,
             (None, [..]) => {
                 let found: Vec<_> = shown.iter().map(|draft| draft.architecture).collect();
-                return Err(ambiguous(&found).hint("Choose one with --arch."));
+                return Err(ambiguous(&found).hint("Name the right one yourself."));
             }
             (Some(chosen), _) => {
                 let agrees = |draft: &&Draft<'_>| chosen.is_choice_for(draft.architecture);
@@ -71,7 +71,7 @@ impl Model {
         };
         let draft = draft.ok_or_else(|| {
             let error = library.unknown(|known| likeness(known, stored));
-            error.hint("Choose one with --arch, or add an architecture file.")
+            error.hint("Name its architecture yourself, or add an architecture file.")
         })?;
         let mut shown = shown.iter();
         let is_shown = shown.any(|shown| draft.architecture.is_choice_for(shown.architecture));

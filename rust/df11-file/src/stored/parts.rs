@@ -133,7 +133,7 @@ fn refuse(lost: &[&TensorInfo], why: &str) -> Result<()> {
     );
     Err(Error::new(Code::NotRestorable, message)
         .in_tensor(&first.name)
-        .hint("Keep the original checkpoint, or restore a usable one without them with --usable."))
+        .hint("Keep the original checkpoint, or set 'usable' to restore one without them."))
 }
 
 /// Which tensors of the source have a place.

@@ -221,7 +221,7 @@ fn architectures_that_nobody_knows() {
     let error = refused(&world, shaped::restoring(&world));
     assert_eq!(error.code, Code::ArchUnknown);
     assert!(error.message.contains("nearest: Toy (a toy)"), "{error}");
-    assert!(error.hint.contains("--arch"), "{error}");
+    assert!(error.hint.contains("Name its architecture"), "{error}");
 
     let chosen = |id: &str| RestoreOptions {
         architecture: id.into(),
