@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from .sources import ARCHITECTURE, make_piece, write_source
+from .sources import ARCHITECTURE, FOLDER_ARCHITECTURE, make_piece, write_source
 
 GB = 1_000_000_000
 
@@ -49,6 +49,8 @@ class Bench:
             output, errors = process.communicate()
         finally:
             process.kill()
+            if self.target.is_dir():
+                shutil.rmtree(self.target)
             self.target.unlink(missing_ok=True)
         assert process.returncode == 0, (process.returncode, errors)
         return Run(json.loads(output), peak)
@@ -68,6 +70,7 @@ def bench(df11: Path, scratch_root: Path) -> Iterator[Bench]:
     folder = scratch_root / "memory"
     folder.mkdir()
     (folder / "toy.toml").write_text(ARCHITECTURE)
+    (folder / "toy-folder.toml").write_text(FOLDER_ARCHITECTURE)
     make_piece(folder)
     yield Bench(df11, folder)
     shutil.rmtree(folder)

@@ -46,13 +46,32 @@ def make_piece(folder: Path) -> Path:
     return path
 
 
-def write_source(path: Path, piece: Path, total_bytes: int) -> None:
-    """A checkpoint of about `total_bytes`: growing units, the largest, units of one piece, a tensor of the rest."""
+# The same model as a folder of diffusers.
+FOLDER_ARCHITECTURE = ARCHITECTURE.replace('"Toy"', '"ToyFolder"\nlayout = "diffusers"')
+
+
+def write_folder(folder: Path, piece: Path, total_bytes: int) -> None:
+    """A model folder of two files of half of `total_bytes` each."""
+    folder.mkdir()
+    weight_map = {}
+    for number in (0, 1):
+        name = f"model-0000{number + 1}-of-00002.safetensors"
+        names = write_source(folder / name, piece, total_bytes // 2, first_unit=number * 100)
+        weight_map.update(dict.fromkeys(names, name))
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
+    (folder / "config.json").write_text("{}")
+
+
+def write_source(path: Path, piece: Path, total_bytes: int, first_unit: int = 0) -> list[str]:
+    """A checkpoint of about `total_bytes`: growing units, the largest, units of one piece, a tensor of the rest.
+
+    Returns its names.
+    """
     sizes = [*GROWING, LARGEST]
     rest = total_bytes // 2 - sum(sizes)
     sizes += [PIECE] * (rest // PIECE)
-    names = {f"unit.{index}.weight": size for index, size in enumerate(sizes)}
-    names["plain"] = rest % PIECE
+    names = {f"unit.{index}.weight": size for index, size in enumerate(sizes, first_unit)}
+    names[f"plain.{first_unit}"] = rest % PIECE
     header, offset = {}, 0
     for name, size in names.items():
         header[name] = {"dtype": "BF16", "shape": [size], "data_offsets": [offset, offset + 2 * size]}
@@ -65,3 +84,4 @@ def write_source(path: Path, piece: Path, total_bytes: int) -> None:
             # The kernel copies: quicker than through this program, and it leaves its memory alone.
             copied = os.copy_file_range(data.fileno(), file.fileno(), min(offset, 2 * PIECE), 0)
             offset -= copied
+    return list(names)

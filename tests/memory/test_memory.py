@@ -8,13 +8,14 @@ too, so surviving there is the proof.
 import json
 import os
 import resource
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from .conftest import GB, Bench, Run
-from .sources import LARGEST, write_source
+from .sources import LARGEST, write_folder, write_source
 
 MIB = 1 << 20
 LIMIT = 256 * MIB
@@ -38,6 +39,16 @@ def test_a_limit_on_data(limited: Run) -> None:
     assert limited.report["memory_budget"] == LIMIT
     assert max(unit["weights"] for unit in limited.report["units"]) == LARGEST
     assert 64 * MIB < limited.peak <= LIMIT
+
+
+def test_a_folder_from_several_files(bench: Bench) -> None:
+    source = bench.folder / "sharded"
+    write_folder(source, bench.folder / "piece.bin", 2 * GB)
+    run = bench.run(source, "--layout", "folder", "--max-memory", "256MiB", prepare=limit_data)
+    shutil.rmtree(source)
+    print(f"VmHWM {run.peak / MIB:.1f} MiB of 256 MiB, {run.report['seconds']:.1f} s")
+    assert (run.report["layout"], len(run.report["units"])) == ("folder", 10)
+    assert run.peak <= LIMIT
 
 
 def test_less_memory_than_promised_is_an_error_and_no_crash(bench: Bench, four_gb: Path) -> None:

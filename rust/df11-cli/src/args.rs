@@ -8,7 +8,7 @@ use df11_file::{
     architectures::Choice,
     bench::Request,
     check::{CheckOptions, GpuOptions, Level},
-    options::{self, Cast, HeaderMode, IfExists, Io, kernel},
+    options::{self, Cast, ConfigVersion, Form, HeaderMode, IfExists, Io, kernel},
     restore::RestoreOptions,
 };
 
@@ -76,7 +76,7 @@ pub struct Recognition {
 
 #[derive(clap::Args)]
 pub struct Inspect {
-    /// The checkpoint.
+    /// The checkpoint: a file, the folder of a model, or the index of its files.
     pub source: PathBuf,
     #[command(flatten)]
     pub recognition: Recognition,
@@ -84,13 +84,19 @@ pub struct Inspect {
 
 #[derive(clap::Args)]
 pub struct Compress {
-    /// The checkpoint.
+    /// The checkpoint: a file, the folder of a model, or the index of its files.
     pub source: PathBuf,
-    /// The file to write [default: NAME-DF11.safetensors beside the source]
-    #[arg(short, long, value_name = "FILE")]
+    /// The file or folder to write [default: NAME-DF11.safetensors or NAME-DF11 beside the source]
+    #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
     #[command(flatten)]
     pub recognition: Recognition,
+    /// Write one file, a folder with a file for each unit, or a folder with one file. `auto` goes by the name (.safetensors is a file) and the architecture.
+    #[arg(long, default_value = AUTO, value_parser = PossibleValuesParser::new(layouts()))]
+    pub layout: String,
+    /// The version that the configuration in a folder names, for loaders that want another. The format is the same.
+    #[arg(long, default_value = "0.5.0", value_parser = PossibleValuesParser::new(ConfigVersion::NAMES))]
+    pub config_version: String,
     /// Decode what was written and compare it with the source before the file gets its name.
     #[arg(long, default_value = options::Verify::NAMES[0], value_parser = PossibleValuesParser::new(options::Verify::NAMES))]
     pub verify: String,
@@ -122,7 +128,7 @@ pub struct Compress {
 
 #[derive(clap::Args)]
 pub struct Verify {
-    /// The DF11 file.
+    /// The DF11 file or folder.
     pub file: PathBuf,
     /// The checkpoint that it was made from: then every weight is compared with it.
     #[arg(long, value_name = "SOURCE")]
@@ -178,7 +184,7 @@ pub struct Bench {
 
 #[derive(clap::Args)]
 pub struct Restore {
-    /// The DF11 file.
+    /// The DF11 file or folder.
     pub file: PathBuf,
     /// The file to write [default: the original's name, or NAME-restored.safetensors, beside the DF11 file]
     #[arg(short, long, value_name = "FILE")]
@@ -252,10 +258,20 @@ impl Recognition {
     }
 }
 
+/// The layout that depends on name and architecture.
+const AUTO: &str = "auto";
+
+fn layouts() -> impl Iterator<Item = &'static str> {
+    [AUTO].into_iter().chain(Form::NAMES.iter().copied())
+}
+
 impl Compress {
     /// All options.
     pub fn options(&self) -> Result<Options> {
+        let form = Some(self.layout.as_str()).filter(|layout| *layout != AUTO);
         Ok(Options {
+            form: form.map(str::parse).transpose()?,
+            config_version: self.config_version.parse()?,
             verify: self.verify.parse()?,
             if_exists: self.if_exists.parse()?,
             no_resume: self.no_resume,

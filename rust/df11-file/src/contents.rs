@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::{
     error::{Code, Error, Result},
     header::Header,
+    options::Form,
     report::text,
     restore,
     source::Source,
@@ -144,8 +145,10 @@ impl Df11Contents {
         let df11_bytes = units.iter().map(|unit| unit.df11_bytes).sum();
         let description = stored.description.as_ref();
         let source_name = description.and_then(|description| description.source_name.clone());
-        let name = |told| {
-            let beside: PathBuf = restore::beside(path, told);
+        let is_folder = description.is_some_and(|description| !description.files.is_empty());
+        let form = if is_folder { Form::Folder } else { Form::File };
+        let name = |told, form| {
+            let beside: PathBuf = restore::beside(path, told, form);
             let name = beside.file_name().unwrap_or_default();
             name.to_string_lossy().into_owned()
         };
@@ -163,8 +166,8 @@ impl Df11Contents {
             source_bytes: description.map(|description| description.stamp.source.bytes),
             architecture: description.map(|description| description.stamp.architecture.clone()),
             not_exact: not_exact(stored).map_err(|error| error.at_path(path))?,
-            restored_name: name(source_name.as_deref()),
-            usable_name: name(None),
+            restored_name: name(source_name.as_deref(), form),
+            usable_name: name(None, Form::File),
             source_name,
         })
     }

@@ -88,6 +88,10 @@ codes! {
     NoUnits = "E_NO_UNITS", Refused;
     /// Two tensors would get the same name.
     NameCollision = "E_NAME_COLLISION", Refused;
+    /// A tensor is not the one that the model takes it from.
+    Tied = "E_TIED", Refused;
+    /// A unit's name cannot be that of its file.
+    FileName = "E_FILE_NAME", Refused;
     /// A unit's weights are not BF16.
     Dtype = "E_DTYPE", Refused;
     /// A unit holds an exponent that DF11 has no room for.

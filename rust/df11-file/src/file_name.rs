@@ -29,7 +29,6 @@ pub fn complaint(name: &str) -> Option<&'static str> {
 }
 
 /// What two names have in common that some file systems take for one: letters of either case.
-#[allow(dead_code)]
 pub fn folded(name: &str) -> String {
     name.chars()
         .flat_map(char::to_uppercase)

@@ -65,6 +65,33 @@ pub enum Io {
     Parallel,
 }
 
+/// How a result lies on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// One file.
+    File,
+    /// A folder with a file for each unit, one for the other tensors, and a configuration.
+    Folder,
+    /// A folder with one file for all tensors, and a configuration.
+    FolderSingle,
+}
+
+/// The version that the configuration of a DF11 folder names. The format is the same in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConfigVersion {
+    /// Of most published models.
+    V020,
+    /// Of a release in between.
+    V030,
+    /// Of Wan, Qwen-Image and FLUX.1 Krea.
+    V031,
+    /// Of Qwen-Image-Edit.
+    V032,
+    /// Of the current release.
+    #[default]
+    V050,
+}
+
 macro_rules! named {
     ($type:ident { $($variant:ident = $text:literal),+ }) => {
         impl $type {
@@ -100,6 +127,10 @@ named!(HeaderMode { SelfDescribing = "self-describing", Official = "official" })
 named!(Verify { Full = "full", Off = "off" });
 named!(IfExists { Skip = "skip", Error = "error", Replace = "replace", Number = "number" });
 named!(Io { Auto = "auto", Sequential = "sequential", Parallel = "parallel" });
+named!(Form { File = "file", Folder = "folder", FolderSingle = "folder-single" });
+named!(ConfigVersion {
+    V020 = "0.2.0", V030 = "0.3.0", V031 = "0.3.1", V032 = "0.3.2", V050 = "0.5.0"
+});
 named!(Cast { None = "none", ToBf16 = "to-bf16" });
 
 /// All choices of one compression.
@@ -109,6 +140,10 @@ pub struct Options {
     pub architecture: Choice,
     /// The header.
     pub header: HeaderMode,
+    /// How the result lies on the disk; none: by the target's name and the architecture.
+    pub form: Option<Form>,
+    /// The version that a folder's configuration names.
+    pub config_version: ConfigVersion,
     /// Verification.
     pub verify: Verify,
     /// Existing targets.
@@ -142,13 +177,6 @@ impl Verify {
             Self::Full => 3,
             Self::Off => 2,
         }
-    }
-}
-
-impl Options {
-    /// Whether every unit is counted before the first is written: then all but the smallest are read twice.
-    pub(crate) fn surveys_first(&self) -> bool {
-        self.header == HeaderMode::Official || self.keep_uncompressed
     }
 }
 

@@ -43,6 +43,8 @@ pub struct Report {
     pub definition: String,
     /// The loader node that takes the result.
     pub loader: Option<Loader>,
+    /// Whether the result is a file or a folder, and which.
+    pub layout: &'static str,
     /// Header mode.
     pub header: &'static str,
     /// The verification of this run; `not repeated` where the file was there already.
@@ -156,6 +158,7 @@ impl Report {
             architecture_name: plan.architecture.name.clone(),
             definition: plan.architecture.origin.clone(),
             loader: plan.architecture.loader.clone(),
+            layout: plan.form.as_str(),
             header: plan.options.header.as_str(),
             verify: match status {
                 Status::Done => plan.options.verify.as_str(),
@@ -213,7 +216,7 @@ impl Report {
     }
 
     pub(crate) fn finished(mut self, plan: &Plan, started: Instant) -> Self {
-        self.target_bytes = std::fs::metadata(&plan.target).map_or(0, |stat| stat.len());
+        self.target_bytes = size(&plan.target);
         self.ratio = self.target_bytes as f64 / self.source_bytes.max(1) as f64;
         self.seconds = started.elapsed().as_secs_f64();
         self
@@ -347,6 +350,15 @@ fn disabled_kernels() -> impl Iterator<Item = String> {
         format!("the kernel {kernel} failed its self-test on this machine and was not used")
     };
     Kernel::disabled().into_iter().map(note)
+}
+
+/// Bytes of a file, or of the files in a folder.
+fn size(path: &Path) -> u64 {
+    let bytes = |path: &Path| std::fs::metadata(path).map_or(0, |stat| stat.len());
+    std::fs::read_dir(path).map_or_else(
+        |_| bytes(path),
+        |entries| entries.flatten().map(|entry| bytes(&entry.path())).sum(),
+    )
 }
 
 /// A path as text, for reports.

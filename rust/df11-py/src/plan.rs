@@ -96,6 +96,7 @@ pub fn plan(
             low_priority,
             io: Io::default(),
             kernel: kernel(forced_kernel().as_deref())?,
+            ..Options::default()
         })
     };
     let options = options().map_err(|error| raise(py, &error))?;

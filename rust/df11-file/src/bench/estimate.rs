@@ -105,7 +105,7 @@ pub(super) fn bytes_to_read(plan: &Plan, budget: &Budget) -> u64 {
             .members
             .iter()
             .map(|member| tensors[member.tensor].bytes());
-        let twice = !budget.keeps(unit.weights) || plan.options.surveys_first();
+        let twice = !budget.keeps(unit.weights) || plan.surveys_first();
         bytes.sum::<u64>() * if twice { 2 } else { 1 }
     });
     let copied = plan.passthrough.iter();

@@ -8,11 +8,13 @@ use std::{
 use super::CheckOptions;
 use crate::{
     error::{Code, Error, Result},
-    options::{Cast, HeaderMode, IfExists, Options},
+    header::Header,
+    options::{Cast, Form, HeaderMode, IfExists, Options},
     pipeline::{SpanMemory, locate, read_weights, same_passthrough},
     plan::{Plan, plan},
     progress::Progress,
-    stored::{Stored, units::StoredUnit},
+    source::Source,
+    stored::{Stored, description::Description, units::StoredUnit},
 };
 
 /// A source whose units are those of the file.
@@ -47,6 +49,8 @@ impl Against {
             cast: stamp.map_or(Ok(Cast::ToBf16), |stamp| stamp.cast.parse())?,
             // Whoever made the file may have left units as they are.
             keep_uncompressed: true,
+            // Nothing is written.
+            form: Some(Form::File),
             if_exists: IfExists::Replace,
             definitions: options.definitions.clone(),
             kernel: options.kernel,
@@ -76,8 +80,8 @@ impl Against {
                     .hint("Compare with the checkpoint that the file was made from."));
             }
         }
-        let header = stored.description.as_ref().map(|found| &found.header_json);
-        if header.is_some_and(|header| header != plan.source.header_json()) {
+        let description = stored.description.as_ref();
+        if description.is_some_and(|description| !is_of(description, &plan.source)) {
             return Err(
                 other("it was made from a file with another header than the source's")
                     .hint("Compare with the checkpoint that the file was made from."),
@@ -174,4 +178,21 @@ impl Against {
     pub fn passthrough_bytes(&self) -> u64 {
         self.plan.passthrough_bytes()
     }
+}
+
+/// Whether a description is of this source. Files of a folder may be merged or cut in another way: then the same tensors are enough.
+fn is_of(description: &Description, source: &Source) -> bool {
+    if description.header_json == source.header_json() {
+        return true;
+    }
+    let is_folder = !description.files.is_empty() || source.folder().is_some();
+    let tensors = |header: &Header| {
+        let tensors = header.tensors.iter();
+        let mut tensors: Vec<_> = tensors
+            .map(|tensor| (tensor.name.clone(), tensor.dtype, tensor.shape.clone()))
+            .collect();
+        tensors.sort();
+        tensors
+    };
+    is_folder && tensors(&description.header) == tensors(source.header())
 }

@@ -3,9 +3,10 @@
 use df11_codec::UnitLayout;
 use safetensors::Dtype;
 
+use super::FILE_SPAN;
 use crate::{
     header::{TensorEntry, official_order, serialize},
-    options::HeaderMode,
+    options::{Form, HeaderMode},
     plan::{Plan, UnitPlan},
 };
 
@@ -40,14 +41,62 @@ enum Role {
     Passthrough(usize),
 }
 
-/// The tensors of the result in file order, and where they lie.
+/// The tensors of the result in file order, and where they lie. Where it is a folder, offsets are addresses of its [`Output`](super::Output).
 #[derive(Clone, Debug)]
 pub struct FileMap {
-    entries: Vec<(TensorEntry, Role)>,
-    data_start: u64,
-    data_bytes: u64,
+    files: Vec<FileLayout>,
     units: Vec<UnitPlace>,
     passthrough: Vec<u64>,
+    /// For each copied tensor the unit in whose file it lies.
+    companions: Vec<Option<usize>>,
+}
+
+/// The tensors of one file, in order.
+#[derive(Clone, Debug, Default)]
+pub struct FileLayout {
+    entries: Vec<(TensorEntry, Role)>,
+    /// The file's first byte.
+    start: u64,
+    /// Bytes before the data.
+    data_start: u64,
+    data_bytes: u64,
+}
+
+impl FileLayout {
+    /// The address of its first byte.
+    pub fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// Bytes of its data so far.
+    pub fn data_bytes(&self) -> u64 {
+        self.data_bytes
+    }
+
+    /// Bytes of the whole file so far.
+    pub fn bytes(&self) -> u64 {
+        self.data_start + self.data_bytes
+    }
+
+    /// Its tensors, and the address of each.
+    fn tensors(&self) -> impl Iterator<Item = (&TensorEntry, Role, u64)> {
+        let mut at = self.start + self.data_start;
+        self.entries.iter().map(move |(entry, role)| {
+            let offset = at;
+            at += entry.bytes;
+            (entry, *role, offset)
+        })
+    }
+
+    /// Its header, as long as the space before the data.
+    pub fn header(&self, metadata: &[(String, String)]) -> Vec<u8> {
+        let tensors: Vec<_> = self
+            .entries
+            .iter()
+            .map(|(entry, _)| entry.clone())
+            .collect();
+        serialize(&tensors, metadata, self.data_start)
+    }
 }
 
 /// Stands for a layout that only the weights decide.
@@ -102,19 +151,24 @@ pub fn split_positions(unit: &UnitPlan) -> Vec<u8> {
 }
 
 impl FileMap {
+    /// The map of a plan's result before its first unit is known, behind `header_bytes` reserved for the header of what belongs to no unit; with an official
+    /// header none but for a folder with a file for each unit, where no other unit's size counts.
+    pub fn begin(plan: &Plan, header_bytes: Option<u64>) -> Option<Self> {
+        match (plan.form, header_bytes) {
+            (Form::Folder, _) => Some(Self::split(plan, header_bytes)),
+            (_, None) => None,
+            (_, Some(bytes)) => Some(Self::self_describing(plan, bytes)),
+        }
+    }
+
     /// The map of a file in the official order, which needs every unit's layout.
     pub fn official(plan: &Plan, layouts: &[UnitLayout]) -> Self {
         let units = plan.units.iter().zip(layouts).enumerate();
-        let mut entries: Vec<_> = units
+        let entries = units
             .flat_map(|(index, (unit, layout))| with_roles(index, unit_tensors(unit, layout)))
-            .chain(passthrough(plan))
-            .collect();
-        entries.sort_by(|(a, _), (b, _)| official_order(a, b));
+            .chain(passthrough(plan));
         let mut map = Self::new(plan, 0);
-        map.data_start = map.serialize_entries(&entries, &[]).len() as u64;
-        for (entry, role) in entries {
-            map.push(entry, role);
-        }
+        map.add_official(0, entries.collect(), &plan.plain_metadata());
         map
     }
 
@@ -134,30 +188,70 @@ impl FileMap {
         });
         let mut map = Self::new(plan, header_bytes);
         for (entry, role) in entries {
-            map.push(entry, role);
+            map.push(0, entry, role);
         }
         map
     }
 
+    /// The map of a folder with a file for each unit: the first file holds what belongs to none.
+    fn split(plan: &Plan, header_bytes: Option<u64>) -> Self {
+        let mut map = Self::new(plan, header_bytes.unwrap_or(0));
+        let rest = passthrough(plan)
+            .zip(&map.companions)
+            .filter(|(_, companion)| companion.is_none());
+        let rest = rest.map(|(entry, _)| entry).collect();
+        map.add_official(0, rest, &plan.plain_metadata());
+        map.files
+            .extend((1..=plan.units.len()).map(|file| FileLayout {
+                start: file as u64 * FILE_SPAN,
+                ..FileLayout::default()
+            }));
+        map
+    }
+
     fn new(plan: &Plan, data_start: u64) -> Self {
-        let (units, passthrough) = (
-            vec![UnitPlace::default(); plan.units.len()],
-            vec![0; plan.passthrough.len()],
-        );
         Self {
-            entries: Vec::with_capacity(plan.units.len() * 6 + plan.passthrough.len()),
-            data_start,
-            data_bytes: 0,
-            units,
-            passthrough,
+            files: vec![FileLayout {
+                data_start,
+                ..FileLayout::default()
+            }],
+            units: vec![UnitPlace::default(); plan.units.len()],
+            passthrough: vec![0; plan.passthrough.len()],
+            companions: plan.companions(),
         }
     }
 
-    /// Appends the U8 tensors of unit number `index`, whose sizes have become known.
+    /// Gives an empty file all its tensors, in the official order, behind a header that has exactly the length it needs, or more where more is reserved.
+    fn add_official(
+        &mut self,
+        file: usize,
+        mut entries: Vec<(TensorEntry, Role)>,
+        metadata: &[(String, String)],
+    ) {
+        entries.sort_by(|(a, _), (b, _)| official_order(a, b));
+        let layout = &mut self.files[file];
+        layout.entries = entries;
+        layout.data_start = layout.header(metadata).len() as u64;
+        for (entry, role) in std::mem::take(&mut layout.entries) {
+            self.push(file, entry, role);
+        }
+    }
+
+    /// Places the tensors of unit number `index` whose sizes have become known.
     pub fn place(&mut self, plan: &Plan, index: usize, layout: &UnitLayout) {
-        let tensors = unit_tensors(&plan.units[index], layout).into_iter();
-        for (field, entry) in tensors.enumerate().take(SPLIT_POSITIONS) {
-            self.push(entry, Role::Unit(index, field));
+        let tensors = unit_tensors(&plan.units[index], layout);
+        if plan.form == Form::Folder {
+            let companions = self.companions.iter();
+            let beside: Vec<_> = passthrough(plan)
+                .zip(companions)
+                .filter(|(_, companion)| **companion == Some(index))
+                .map(|(entry, _)| entry)
+                .collect();
+            let entries = with_roles(index, tensors).into_iter().chain(beside);
+            return self.add_official(index + 1, entries.collect(), &[]);
+        }
+        for (field, entry) in tensors.into_iter().enumerate().take(SPLIT_POSITIONS) {
+            self.push(0, entry, Role::Unit(index, field));
         }
     }
 
@@ -166,9 +260,10 @@ impl FileMap {
         self.units[index]
     }
 
-    fn push(&mut self, entry: TensorEntry, role: Role) {
-        let offset = self.data_start + self.data_bytes;
-        self.data_bytes += entry.bytes;
+    fn push(&mut self, file: usize, entry: TensorEntry, role: Role) {
+        let file = &mut self.files[file];
+        let offset = file.start + file.data_start + file.data_bytes;
+        file.data_bytes += entry.bytes;
         match role {
             Role::Passthrough(index) => self.passthrough[index] = offset,
             Role::Unit(index, field) => {
@@ -183,30 +278,31 @@ impl FileMap {
                 ][field] = offset;
             }
         }
-        self.entries.push((entry, role));
+        file.entries.push((entry, role));
     }
 
-    /// File offset of passthrough tensor number `index`.
+    /// Where passthrough tensor number `index` lies, once that is known: in a unit's file with the unit.
     pub fn passthrough_offset(&self, index: usize) -> u64 {
         self.passthrough[index]
     }
 
-    /// Bytes of data so far.
-    pub fn data_bytes(&self) -> u64 {
-        self.data_bytes
+    /// Size of all files so far.
+    pub fn file_bytes(&self) -> u64 {
+        self.files.iter().map(FileLayout::bytes).sum()
     }
 
-    /// Size of the whole file so far.
-    pub fn file_bytes(&self) -> u64 {
-        self.data_start + self.data_bytes
+    /// The files, in the order of their addresses.
+    pub fn files(&self) -> &[FileLayout] {
+        &self.files
     }
 
     /// The map of a file whose units' sizes are not known: for its order of tensors.
     pub fn outline(plan: &Plan) -> Self {
-        if plan.options.header == HeaderMode::Official {
+        let is_official = plan.options.header == HeaderMode::Official;
+        let begun = Self::begin(plan, (!is_official).then_some(0));
+        let Some(mut map) = begun else {
             return Self::official(plan, &vec![UNKNOWN; plan.units.len()]);
-        }
-        let mut map = Self::self_describing(plan, 0);
+        };
         for index in 0..plan.units.len() {
             map.place(plan, index, &UNKNOWN);
         }
@@ -216,40 +312,27 @@ impl FileMap {
     /// The tensors in file order, and whether only the weights decide their first side.
     pub fn outlined(&self) -> impl Iterator<Item = (&TensorEntry, bool)> {
         let open = |role: &Role| matches!(*role, Role::Unit(_, field) if field < SIGN_MANTISSA);
-        self.entries
-            .iter()
-            .map(move |(entry, role)| (entry, open(role)))
+        let entries = self.files.iter().flat_map(|file| &file.entries);
+        entries.map(move |(entry, role)| (entry, open(role)))
     }
 
     /// The tensors in file order.
     pub fn tensors(&self) -> impl Iterator<Item = &TensorEntry> {
-        self.entries.iter().map(|(entry, _)| entry)
+        let entries = self.files.iter().flat_map(|file| &file.entries);
+        entries.map(|(entry, _)| entry)
     }
 
-    /// What belongs to each tensor in file order, from that of each unit's fields (by name) and of the passthrough tensors.
+    /// The tensors in file order, where each lies, and what belongs to it, from that of each unit's fields (by name) and of the passthrough tensors.
     pub fn in_order<T: Copy>(
         &self,
         units: &[[T; 6]],
         passthrough: &[T],
-    ) -> impl Iterator<Item = T> {
-        self.entries.iter().map(|(_, role)| match *role {
-            Role::Unit(unit, field) => units[unit][field],
-            Role::Passthrough(tensor) => passthrough[tensor],
+    ) -> impl Iterator<Item = (&TensorEntry, u64, T)> {
+        let tensors = self.files.iter().flat_map(FileLayout::tensors);
+        tensors.map(|(entry, role, offset)| match role {
+            Role::Unit(unit, field) => (entry, offset, units[unit][field]),
+            Role::Passthrough(tensor) => (entry, offset, passthrough[tensor]),
         })
-    }
-
-    /// The header, as long as the space before the data.
-    pub fn header(&self, metadata: &[(String, String)]) -> Vec<u8> {
-        self.serialize_entries(&self.entries, metadata)
-    }
-
-    fn serialize_entries(
-        &self,
-        entries: &[(TensorEntry, Role)],
-        metadata: &[(String, String)],
-    ) -> Vec<u8> {
-        let tensors: Vec<_> = entries.iter().map(|(entry, _)| entry.clone()).collect();
-        serialize(&tensors, metadata, self.data_start)
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     thread,
 };
 
-use super::PartialFile;
+use super::Output;
 use crate::{
     error::Result,
     task::{spawn_scoped, stopped},
@@ -35,7 +35,7 @@ impl FlushRequests {
 /// # Errors
 /// Those of the work, then `E_WRITE`, `E_NO_SPACE` of the flush: the system reports a failed write once, to whoever flushes first.
 pub fn while_flushing<T>(
-    file: &PartialFile,
+    file: &Output,
     work: impl FnOnce(&mut FlushRequests) -> Result<T>,
 ) -> Result<T> {
     let (sender, receiver) = sync_channel(1);

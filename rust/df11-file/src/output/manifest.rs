@@ -15,7 +15,7 @@ use crate::{
     header::Header,
     options::Verify,
     plan::Plan,
-    source::SourceIdentity,
+    source::{CONFIG_NAME, SourceFolder, SourceIdentity},
 };
 
 /// Value of the key `df11.format`: the name and version of this layout of metadata.
@@ -27,6 +27,10 @@ pub const MAX_KEPT_DROPPED: u64 = 64 * 1024;
 /// What a description unpacks to is at most so many bytes, and this share of the file: a small file must not take much memory.
 const MAX_DESCRIBED: u64 = 2 << 20;
 const DESCRIBED_SHARE: u64 = 8;
+/// Present where the result is a folder: hashes stand in the order of the tensors' names.
+pub const LAYOUT_KEY: &str = "df11.layout";
+/// Its value.
+pub const FOLDER: &str = "folder";
 /// Above this header size ComfyUI's metadata view stays empty, so the source's own entries, which its header holds too, are left out.
 const MAX_HEADER: u64 = 1 << 20;
 /// Stands for a hash that is not known.
@@ -77,6 +81,9 @@ pub struct Stamp {
     pub verify: String,
     /// xxh3 of the name map: which source tensors went where, and in which order.
     pub names_xxh3: String,
+    /// xxh3 of a folder's configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_xxh3: Option<String>,
 }
 
 impl Stamp {
@@ -88,6 +95,10 @@ impl Stamp {
             cast: plan.options.cast.as_str().to_owned(),
             verify: plan.options.verify.as_str().to_owned(),
             names_xxh3: format!("{:016x}", xxh3_64(names(plan).as_bytes())),
+            config_xxh3: plan
+                .folder
+                .as_ref()
+                .map(|folder| format!("{:016x}", xxh3_64(folder.config.as_bytes()))),
         }
     }
 
@@ -153,27 +164,48 @@ impl Manifest {
         if let Some(bytes) = dropped_bytes(plan)? {
             entries.push(entry("dropped", pack(&bytes)));
         }
+        if let Some(folder) = plan.source.folder() {
+            entries.push(entry(
+                "source_folder",
+                pack(source_folder(folder).as_bytes()),
+            ));
+        }
+        let mut usual = plan.plain_metadata();
+        if plan.folder.is_some() {
+            entries.push(entry("layout", FOLDER.to_owned()));
+        }
         let foreign = header
             .metadata
             .iter()
-            .filter(|(key, _)| !key.starts_with(KEY_PREFIX))
-            .cloned();
+            .filter(|(key, _)| !key.starts_with(KEY_PREFIX));
+        let foreign: Vec<_> = foreign.cloned().collect();
+        usual.retain(|(key, _)| foreign.iter().all(|(other, _)| other != key));
         let mut manifest = Self {
-            entries: [foreign.collect(), entries.clone()].concat(),
+            entries: [usual.clone(), foreign, entries.clone()].concat(),
             header_bytes: 0,
         };
         manifest.header_bytes = manifest.longest_header(plan);
         if manifest.header_bytes > MAX_HEADER {
-            manifest.entries = entries;
+            manifest.entries = [usual, entries].concat();
             manifest.header_bytes = manifest.longest_header(plan);
         }
         Ok(manifest)
     }
 
-    /// The finished metadata.
-    pub fn metadata(&self, hashes: &Hashes, rounding: Rounding) -> Vec<(String, String)> {
+    /// The finished metadata of a result with this map.
+    pub fn metadata(
+        &self,
+        map: &FileMap,
+        hashes: &Hashes,
+        rounding: Rounding,
+    ) -> Vec<(String, String)> {
         let hex = |hash: &u64| format!("{hash:016x}");
-        let tensors: String = hashes.tensors.iter().map(hex).collect();
+        let mut tensors: Vec<_> = map.tensors().zip(&hashes.tensors).collect();
+        if self.entries.iter().any(|(key, _)| key == LAYOUT_KEY) {
+            // Files of a folder may be renamed and merged.
+            tensors.sort_by_key(|(tensor, _)| tensor.name.as_bytes());
+        }
+        let tensors: String = tensors.into_iter().map(|(_, hash)| hex(hash)).collect();
         let source: String = hashes
             .source
             .iter()
@@ -190,7 +222,7 @@ impl Manifest {
 
     /// The header's size where every unit is as large as any code can make it.
     fn longest_header(&self, plan: &Plan) -> u64 {
-        let mut map = FileMap::self_describing(plan, 0);
+        let mut map = FileMap::begin(plan, Some(0)).unwrap_or_else(|| FileMap::outline(plan));
         for (index, unit) in plan.units.iter().enumerate() {
             map.place(
                 plan,
@@ -207,7 +239,8 @@ impl Manifest {
         } else {
             Rounding::None
         };
-        map.header(&self.metadata(&hashes, rounding)).len() as u64
+        let metadata = self.metadata(&map, &hashes, rounding);
+        map.files()[0].header(&metadata).len() as u64
     }
 }
 
@@ -238,8 +271,25 @@ fn names(plan: &Plan) -> String {
         .map(|tensor| (&tensor.name, name(tensor.tensor)))
         .collect();
     let dropped: Vec<_> = plan.dropped.iter().map(|&tensor| name(tensor)).collect();
-    json!({ "prefix": plan.prefix, "units": units, "passthrough": passthrough, "dropped": dropped })
-        .to_string()
+    let left_out = plan.tied.iter().filter(|tied| tied.is_left_out);
+    let tied: Vec<_> = left_out
+        .map(|tied| (name(tied.tensor), name(tied.other)))
+        .collect();
+    let mut names = json!({ "prefix": plan.prefix, "units": units, "passthrough": passthrough, "dropped": dropped });
+    if !tied.is_empty() {
+        names["tied"] = json!(tied);
+    }
+    names.to_string()
+}
+
+/// The texts of a source's folder that are no tensors, as JSON: each a name and a text.
+fn source_folder(folder: &SourceFolder) -> String {
+    let index = folder.index.as_ref();
+    let index = index.map(|(name, text)| (name.as_str(), &**text));
+    let config = folder.config.as_ref();
+    let config = config.map(|config| (CONFIG_NAME, &*config.text));
+    let texts: Vec<_> = index.into_iter().chain(config).collect();
+    json!(texts).to_string()
 }
 
 fn pack(bytes: &[u8]) -> String {

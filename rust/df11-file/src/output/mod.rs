@@ -1,11 +1,14 @@
-//! The file being written: its partial form, where each tensor lies in it, and what it says about itself.
+//! The file or folder being written: its partial form, where each tensor lies in it, and what it says about itself.
 
 mod file_map;
 pub mod flush;
+mod folder;
+mod form;
 pub mod manifest;
 mod partial;
 mod stream;
 
 pub use file_map::{FileMap, UNKNOWN, UnitPlace, split_positions, unit_tensors};
+pub use form::{FILE_SPAN, Output};
 pub use partial::{MARKER, PartialFile};
 pub use stream::{Region, TensorStream};

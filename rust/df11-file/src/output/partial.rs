@@ -148,19 +148,7 @@ impl PartialFile {
     pub fn check_space(&self, needed: u64) -> Result<()> {
         // What an interrupted run has written is there already.
         let needed = needed.saturating_sub(self.file.allocated_size().unwrap_or(0));
-        match system::free_space(&folder_of(&self.target)) {
-            Some(free) if free < needed => {
-                let message = format!(
-                    "the result needs about {} MB, the disk has {} MB left",
-                    needed / 1_000_000,
-                    free / 1_000_000
-                );
-                Err(Error::new(Code::NoSpace, message)
-                    .hint("Free some space or choose another folder.")
-                    .at_path(&self.target))
-            }
-            _ => Ok(()),
-        }
+        check_space(&self.target, needed)
     }
 
     /// Writes `bytes` at `offset`. The system lets only one thread at a time write to a file, and some have the others wait in a loop that
@@ -278,7 +266,28 @@ impl Drop for PartialFile {
     }
 }
 
-fn path_of(target: &Path) -> PathBuf {
+/// Refuses where the disk of `target` would not hold `needed` bytes more.
+///
+/// # Errors
+/// `E_NO_SPACE`.
+pub fn check_space(target: &Path, needed: u64) -> Result<()> {
+    match system::free_space(&folder_of(target)) {
+        Some(free) if free < needed => {
+            let message = format!(
+                "the result needs about {} MB, the disk has {} MB left",
+                needed / 1_000_000,
+                free / 1_000_000
+            );
+            Err(Error::new(Code::NoSpace, message)
+                .hint("Free some space or choose another folder.")
+                .at_path(target))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Where the partial form of `target` lies.
+pub fn path_of(target: &Path) -> PathBuf {
     let mut name = target.file_name().unwrap_or_default().to_owned();
     name.push(".partial");
     target.with_file_name(name)
@@ -375,7 +384,8 @@ fn is_ours(file: &File, target: &Path) -> bool {
     read.is_ok() && (start.is_empty() || start == MARKER || is_announced())
 }
 
-fn foreign(path: &Path) -> Error {
+/// The refusal to touch what stands where the partial form would go.
+pub fn foreign(path: &Path) -> Error {
     let message = "this file is in the way, and it is not one that DFloat11 Compress left";
     Error::new(Code::PartialForeign, message)
         .hint("Rename or delete it.")

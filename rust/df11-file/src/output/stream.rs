@@ -4,7 +4,7 @@ use df11_codec::BitRun;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3;
 
-use super::PartialFile;
+use super::Output;
 use crate::error::Result;
 
 /// A tensor of the result that was written and, where that is asked for, verified.
@@ -43,7 +43,7 @@ impl TensorStream {
     ///
     /// # Errors
     /// Those of the file.
-    pub fn write_interior(file: &PartialFile, offset: u64, run: &BitRun) -> Result<()> {
+    pub fn write_interior(file: &Output, offset: u64, run: &BitRun) -> Result<()> {
         let (first, interior) = interior(run);
         file.write(interior, offset + first)
     }
@@ -52,7 +52,7 @@ impl TensorStream {
     ///
     /// # Errors
     /// Those of the file.
-    pub fn append(&mut self, file: &PartialFile, run: &BitRun) -> Result<()> {
+    pub fn append(&mut self, file: &Output, run: &BitRun) -> Result<()> {
         let end_bit = run.first_bit + run.bit_len;
         let mut bytes = run.bytes.as_slice();
         if let (Some(pending), [head, rest @ ..]) = (self.pending, bytes) {
@@ -85,7 +85,7 @@ impl TensorStream {
     ///
     /// # Errors
     /// Those of the file.
-    pub fn flush(&self, file: &PartialFile) -> Result<()> {
+    pub fn flush(&self, file: &Output) -> Result<()> {
         match self.pending {
             Some(byte) => file.write(&[byte], self.offset + self.bytes),
             None => Ok(()),
@@ -96,7 +96,7 @@ impl TensorStream {
     ///
     /// # Errors
     /// Those of the file.
-    pub fn finish(mut self, file: &PartialFile) -> Result<Region> {
+    pub fn finish(mut self, file: &Output) -> Result<Region> {
         if let Some(pending) = self.pending {
             self.finish_byte(file, pending)?;
         }
@@ -107,7 +107,7 @@ impl TensorStream {
         })
     }
 
-    fn finish_byte(&mut self, file: &PartialFile, byte: u8) -> Result<()> {
+    fn finish_byte(&mut self, file: &Output, byte: u8) -> Result<()> {
         file.write(&[byte], self.offset + self.bytes)?;
         self.append_bytes(&[byte]);
         self.pending = None;

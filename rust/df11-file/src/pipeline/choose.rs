@@ -12,7 +12,7 @@ use crate::{
     budget::{Budget, SPANS},
     error::{Code, Error, Result},
     journal::Record,
-    output::PartialFile,
+    output::Output,
     plan::{Plan, UnitPlan},
     progress::{Phase, Progress},
     report::{LeftUnit, df11_bytes},
@@ -34,7 +34,7 @@ pub struct Chosen {
 /// # Errors
 /// `E_EXPONENT` where the loader does; `E_NO_GAIN` where no unit remains; those of reading; `E_CANCELLED`.
 pub fn choose(
-    (plan, budget, file): (&Plan, &Budget, &PartialFile),
+    (plan, budget, file): (&Plan, &Budget, &Output),
     mut finished: Finished,
     facts: &SourceFacts,
     progress: &Progress,

@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
-    output::PartialFile,
+    output::Output,
     plan::Plan,
     progress::Progress,
     stored::unit_bytes::{RunMemory, UnitBytes},
@@ -81,7 +81,7 @@ pub struct Crew<'a> {
     /// Told what was done, and asked whether to stop.
     pub progress: &'a Progress,
     /// The result.
-    pub file: &'a PartialFile,
+    pub file: &'a Output,
 }
 
 impl Crew<'_> {

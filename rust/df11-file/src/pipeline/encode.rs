@@ -8,13 +8,13 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::{survey::SurveyedUnit, unit::ActiveUnit};
 use crate::{
     error::Result,
-    output::{PartialFile, Region, TensorStream, UnitPlace},
+    output::{Output, Region, TensorStream, UnitPlace},
     progress::Progress,
 };
 
 /// The ordered side of a unit being written.
 pub struct UnitWriter<'a> {
-    file: &'a PartialFile,
+    file: &'a Output,
     progress: &'a Progress,
     unit: Arc<ActiveUnit>,
     tables: Tables,
@@ -41,7 +41,7 @@ pub struct Front {
 impl<'a> UnitWriter<'a> {
     /// Begins a unit whose tables are written.
     pub fn new(
-        file: &'a PartialFile,
+        file: &'a Output,
         progress: &'a Progress,
         unit: Arc<ActiveUnit>,
         tables: Tables,
@@ -151,7 +151,7 @@ pub struct Tables {
 /// # Errors
 /// Those of the file.
 pub fn write_tables(
-    file: &PartialFile,
+    file: &Output,
     progress: &Progress,
     luts: &[u8],
     split_positions: &[u8],
@@ -177,7 +177,7 @@ pub fn write_tables(
 /// # Errors
 /// Those of the file.
 pub fn encode_and_write(
-    file: &PartialFile,
+    file: &Output,
     kernel: Kernel,
     unit: &ActiveUnit,
     index: usize,
@@ -190,7 +190,7 @@ pub fn encode_and_write(
 }
 
 fn write_interiors(
-    file: &PartialFile,
+    file: &Output,
     place: UnitPlace,
     piece: &EncodedPiece,
     first_weight: u64,

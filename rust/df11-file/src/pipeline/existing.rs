@@ -1,6 +1,11 @@
 //! Whether the target already is the result of a plan.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    ffi::{OsStr, OsString},
+    fs,
+    path::Path,
+};
 
 use super::{
     reader::read_weights,
@@ -8,21 +13,21 @@ use super::{
     unit_check::{UnitCheck, wrong_bytes},
 };
 use crate::{
-    error::{Code, Result},
+    error::{Code, Error, Result},
     header::TensorInfo,
     options::HeaderMode,
     output::{manifest::Stamp, split_positions},
     plan::{Passthrough, Plan},
     progress::Progress,
     report::df11_bytes,
-    source::Source,
+    source::{CONFIG_NAME, Source},
     stored::{Stored, unit_bytes::RunMemory, units::StoredUnit},
 };
 
 /// Kernel chunks of a unit that are compared, besides its first and last.
 const SAMPLES: u64 = 4;
 /// Bytes of a passthrough tensor that are compared at a time.
-const COMPARE_BYTES: u64 = 1 << 20;
+pub const COMPARE_BYTES: u64 = 1 << 20;
 
 /// True where the target is a complete file with the plan's tensors and their sizes fit together: a self-describing one if its stamp is
 /// the plan's, an official one if its passthrough tensors and a sample of its kernel chunks, decoded, equal the source.
@@ -38,10 +43,13 @@ pub fn is_result(plan: &Plan, progress: &Progress) -> Result<bool> {
     let Some((target, units)) = matching_units(plan, target) else {
         return Ok(false);
     };
+    if !has_others(plan, &target)? {
+        return Ok(false);
+    }
     if plan.options.header == HeaderMode::SelfDescribing {
         return Ok(Stamp::read(target.header()).is_some_and(|found| found.serves(&Stamp::of(plan))));
     }
-    if !target.header().metadata.is_empty() {
+    if target.header().metadata != plan.plain_metadata() {
         return Ok(false);
     }
     for tensor in &plan.passthrough {
@@ -59,6 +67,30 @@ pub fn is_result(plan: &Plan, progress: &Progress) -> Result<bool> {
             Ok(()) => {}
             Err(error) if error.code == Code::Verify => return Ok(false),
             Err(error) => return Err(error),
+        }
+    }
+    Ok(true)
+}
+
+/// Whether a folder has the plan's files: those of tensors by name, the others to the byte.
+fn has_others(plan: &Plan, target: &Source) -> Result<bool> {
+    let Some(folder) = &plan.folder else {
+        return Ok(true);
+    };
+    let name = |path: &Path| path.file_name().unwrap_or_default().to_owned();
+    let found: HashSet<_> = target.files().map(name).collect();
+    let wanted: HashSet<_> = plan.file_names().into_iter().map(OsString::from).collect();
+    let has = |name: &OsStr, bytes: &[u8]| {
+        let found = fs::read(plan.target.join(name));
+        found.is_ok_and(|found| found == bytes)
+    };
+    if found != wanted || !has(OsStr::new(CONFIG_NAME), folder.config.as_bytes()) {
+        return Ok(false);
+    }
+    for (path, _) in &folder.copies {
+        let bytes = fs::read(path).map_err(|error| Error::read(path, &error))?;
+        if !has(&name(path), &bytes) {
+            return Ok(false);
         }
     }
     Ok(true)

@@ -36,7 +36,11 @@ impl SourceFacts {
         let facts = self.lock();
         let tensors = plan.source.header().tensors.iter().enumerate();
         let hashes = tensors.map(|(index, tensor)| {
-            let known = facts.get(&index).and_then(|facts| facts.xxh3);
+            // What was left out because it equals another was not hashed.
+            let mut tied = plan.tied.iter().filter(|tied| tied.is_left_out);
+            let tied = tied.find(|tied| tied.tensor == index);
+            let read = tied.map_or(index, |tied| tied.other);
+            let known = facts.get(&read).and_then(|facts| facts.xxh3);
             known.or_else(|| (tensor.bytes() == 0).then(|| xxhash_rust::xxh3::xxh3_64(&[])))
         });
         hashes.collect()

@@ -4,7 +4,7 @@ use super::{facts::SourceFacts, resume::TakenOver};
 use crate::{
     error::{Code, Error, Result},
     journal::{Copied, Record, UnitDone},
-    output::{FileMap, PartialFile, Region},
+    output::{FileMap, Output, Region},
     plan::Plan,
     progress::Progress,
     report::{Report, UnitReport},
@@ -14,7 +14,7 @@ use crate::{
 pub struct Ledger<'a> {
     plan: &'a Plan,
     progress: &'a Progress,
-    file: &'a PartialFile,
+    file: &'a Output,
     facts: &'a SourceFacts,
     units: Vec<[Region; 6]>,
     passthrough: Vec<Region>,
@@ -24,7 +24,7 @@ pub struct Ledger<'a> {
 impl<'a> Ledger<'a> {
     /// One with what an earlier run has finished.
     pub fn new(
-        (plan, progress, file, facts): (&'a Plan, &'a Progress, &'a PartialFile, &'a SourceFacts),
+        (plan, progress, file, facts): (&'a Plan, &'a Progress, &'a Output, &'a SourceFacts),
         taken: &TakenOver,
     ) -> Self {
         let units = taken.units.iter().map(Option::as_ref);
@@ -95,20 +95,15 @@ impl<'a> Ledger<'a> {
     /// # Errors
     /// `E_INTERNAL` where what was written is not what the header will say.
     pub fn close(self, map: &FileMap, report: &mut Report) -> Result<Vec<u64>> {
-        let mut end = map.file_bytes() - map.data_bytes();
         let mut hashes = Vec::new();
-        for (entry, region) in map
-            .tensors()
-            .zip(map.in_order(&self.units, &self.passthrough))
-        {
-            if (region.offset, region.bytes) != (end, entry.bytes) {
+        for (entry, offset, region) in map.in_order(&self.units, &self.passthrough) {
+            if (region.offset, region.bytes) != (offset, entry.bytes) {
                 let message = format!(
-                    "{} bytes were written at {}, {} were announced at {end}",
+                    "{} bytes were written at {}, {} were announced at {offset}",
                     region.bytes, region.offset, entry.bytes
                 );
                 return Err(Error::new(Code::Internal, message).in_tensor(&entry.name));
             }
-            end += region.bytes;
             hashes.push(region.hash);
         }
         report.units = self.reports.into_iter().flatten().collect();

@@ -20,6 +20,7 @@ mod schedule;
 mod span;
 mod survey;
 mod surveyor;
+mod tied;
 mod unit;
 mod unit_check;
 mod verify;
@@ -36,13 +37,14 @@ use crate::{
     journal::Record,
     options::{HeaderMode, IfExists},
     output::{
-        FileMap, PartialFile,
+        FileMap, Output,
         flush::while_flushing,
         manifest::{Hashes, Manifest, Rounding},
     },
-    plan::{Plan, target_exists},
+    plan::{Plan, is_taken, target_exists},
     progress::{Phase, Progress},
     report::{Report, Status},
+    source::CONFIG_NAME,
     system,
     task::{spawn_scoped, stopped},
 };
@@ -76,18 +78,21 @@ pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
         .unwrap_or(0);
     let budget = Budget::for_plan(&plan.options, largest, plan.memory())?;
     plan.source.check_unchanged()?;
-    PartialFile::tidy(&plan.target);
-    if plan.target.exists() && plan.options.if_exists != IfExists::Replace {
+    Output::tidy(&plan.target);
+    if is_taken(&plan.target) && plan.options.if_exists != IfExists::Replace {
         if plan.options.if_exists == IfExists::Skip && existing::is_result(plan, progress)? {
             progress.set_phase(Phase::Done);
             return Ok(Report::new(plan, &budget, Status::AlreadyDone).finished(plan, started));
         }
         return Err(target_exists(&plan.target));
     }
-    let (mut file, left) = PartialFile::open(&plan.target)?;
+    tied::check(plan, progress)?;
+    let files = plan.folder.is_some().then(|| plan.file_names());
+    let (mut file, left) = Output::open(&plan.target, files)?;
     let mut report = Report::new(plan, &budget, Status::Done);
     progress.on_abandon(file.remover()?);
     let outcome = make((plan, &budget, &file), left, progress, &mut report);
+    let outcome = outcome.and_then(|()| add_others(plan, &file, progress));
     let outcome = match outcome {
         // The codes of a failed write stay; a changed source explains any failure better.
         Err(error) if error.code != Code::Cancelled => {
@@ -96,11 +101,17 @@ pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
         outcome => outcome,
     };
     let replace = plan.options.if_exists == IfExists::Replace;
-    let outcome = outcome.and_then(|()| file.commit(replace, progress));
-    if let Err(error) = outcome {
-        return Err(file.give_up(error));
-    }
+    let kept = match outcome.and_then(|()| file.commit(replace, progress)) {
+        Ok(kept) => kept,
+        Err(error) => return Err(file.give_up(error)),
+    };
     drop(file);
+    report.notes.extend(kept.map(|kept| {
+        format!(
+            "the replaced folder held other files too; they are in {}",
+            kept.display()
+        )
+    }));
     progress.set_phase(Phase::Done);
     report.device_bytes_read = system::device_bytes_read()
         .zip(device_bytes)
@@ -109,7 +120,7 @@ pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
 }
 
 /// What all parts of a job work with.
-type Job<'a> = (&'a Plan, &'a Budget, &'a PartialFile);
+type Job<'a> = (&'a Plan, &'a Budget, &'a Output);
 
 /// Makes everything but the name, on top of what an interrupted run has left.
 fn make(
@@ -131,6 +142,20 @@ fn make(
     }
     let known = Known::of(plan, finished, &facts);
     write((plan, budget, file), progress, known, &facts, report)
+}
+
+/// Writes what a folder holds besides tensors.
+fn add_others(plan: &Plan, file: &Output, progress: &Progress) -> Result<()> {
+    let Some(folder) = &plan.folder else {
+        return Ok(());
+    };
+    for (path, _) in &folder.copies {
+        progress.check_cancelled()?;
+        let bytes = std::fs::read(path).map_err(|error| Error::read(path, &error))?;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        file.add(&name, &bytes)?;
+    }
+    file.add(CONFIG_NAME, folder.config.as_bytes())
 }
 
 /// Writes everything but the name.
@@ -205,23 +230,30 @@ fn write(
 
 fn write_header(
     plan: &Plan,
-    file: &PartialFile,
+    file: &Output,
     map: &FileMap,
     manifest: Option<&Manifest>,
     hashes: &Hashes,
     facts: &SourceFacts,
 ) -> Result<()> {
     let rounding = rounding(plan, facts);
-    let metadata = manifest.map_or_else(Vec::new, |manifest| manifest.metadata(hashes, rounding));
-    let header = map.header(&metadata);
-    if header.len() as u64 + map.data_bytes() != map.file_bytes() {
-        return Err(Error::new(
-            Code::Internal,
-            "the header does not fit the space that was reserved for it",
-        ));
+    let described = manifest.map(|manifest| manifest.metadata(map, hashes, rounding));
+    let metadata = described.unwrap_or_else(|| plan.plain_metadata());
+    let mut headers = Vec::with_capacity(map.files().len());
+    for (number, layout) in map.files().iter().enumerate() {
+        // In a folder the first file describes all.
+        let metadata = if number == 0 { &metadata[..] } else { &[] };
+        let header = layout.header(metadata);
+        if header.len() as u64 + layout.data_bytes() != layout.bytes() {
+            return Err(Error::new(
+                Code::Internal,
+                "the header does not fit the space that was reserved for it",
+            ));
+        }
+        check_with_reference(&header, layout.data_bytes())?;
+        headers.push((layout.start(), header));
     }
-    check_with_reference(&header, map.data_bytes())?;
-    file.finish(&header, map.file_bytes())
+    file.finish(&headers, map.file_bytes())
 }
 
 /// What rounding did to the units' weights.

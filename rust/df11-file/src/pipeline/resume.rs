@@ -11,7 +11,7 @@ use crate::{
     error::Result,
     journal::{Copied, Counted, Fingerprint, Record, UnitDone},
     ordered::in_order,
-    output::{PartialFile, Region},
+    output::{Output, Region},
     plan::{Passthrough, Plan, UnitPlan},
     progress::{Phase, Progress},
 };
@@ -41,7 +41,7 @@ pub struct TakenOver {
 /// # Errors
 /// Those of the file; `E_CANCELLED`.
 pub fn begin(
-    (plan, budget, file): (&Plan, &Budget, &PartialFile),
+    (plan, budget, file): (&Plan, &Budget, &Output),
     left: Option<Vec<Record>>,
     progress: &Progress,
 ) -> Result<(Finished, Option<String>)> {
@@ -96,7 +96,7 @@ impl Finished {
     }
 
     /// Reads back everything that is said to be written and forgets what does not have its hash; so many parts were forgotten.
-    fn prove(&mut self, file: &PartialFile, threads: usize, progress: &Progress) -> Result<usize> {
+    fn prove(&mut self, file: &Output, threads: usize, progress: &Progress) -> Result<usize> {
         let units = self.units.values().flat_map(|unit| &unit.regions);
         let copied = self.copied.values().map(|copied| &copied.region);
         let regions: Vec<Region> = units.chain(copied).copied().collect();
@@ -163,7 +163,7 @@ impl Finished {
     ) -> TakenOver {
         let units = plan.units.iter().zip(counted).map(|(unit, counted)| {
             let done = self.units.remove(&unit.name)?;
-            let is_counted = counted.is_some() || !plan.options.surveys_first();
+            let is_counted = counted.is_some() || !plan.surveys_first();
             (is_counted && fits(&done, unit)).then_some(done)
         });
         let units: Vec<_> = units.collect();
@@ -271,7 +271,7 @@ fn starts(bits: &[u64]) -> Vec<PieceStart> {
 
 /// Whether a region of the file has its hash. One that cannot be read has not.
 fn has_hash(
-    file: &PartialFile,
+    file: &Output,
     region: &Region,
     end: u64,
     buffer: &mut Vec<u8>,

@@ -57,19 +57,21 @@ pub enum Step {
 
 /// All steps of a job, in the order of the source's data, without those that are done already.
 pub fn steps(plan: &Plan, budget: &Budget, known: &Known) -> Vec<Step> {
-    let ahead = plan.options.surveys_first();
+    let ahead = plan.surveys_first();
     let survey = |unit: usize| Step::Survey {
         unit,
         keep: !ahead && budget.keeps(plan.units[unit].weights),
     };
-    let start_of = |step: &Step| {
-        let tensor = match *step {
-            Step::Survey { unit, .. } | Step::Encode { unit } | Step::Place { unit } => {
-                return unit_start(plan, unit);
-            }
-            Step::Copy { tensor } => plan.passthrough[tensor].tensor,
-        };
-        plan.source.header().tensors[tensor].start
+    let companions = plan.companions();
+    let start_of = |step: &Step| match *step {
+        Step::Survey { unit, .. } | Step::Encode { unit } | Step::Place { unit } => {
+            unit_start(plan, unit)
+        }
+        // A unit's file begins with what depends on the unit's sizes: the unit first, which the sort leaves in front.
+        Step::Copy { tensor } => companions[tensor].map_or_else(
+            || plan.source.header().tensors[plan.passthrough[tensor].tensor].start,
+            |unit| unit_start(plan, unit),
+        ),
     };
     let is_written = |unit: usize| known.taken.units[unit].is_some();
     let is_surveyed = |unit: usize| known.units[unit].is_some();

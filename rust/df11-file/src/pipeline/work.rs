@@ -24,9 +24,9 @@ use crate::{
     budget::SPANS,
     error::{Code, Error, Result},
     journal::{Record, UnitDone},
-    options::{HeaderMode, Verify},
+    options::{Form, HeaderMode, Verify},
     output::{
-        FileMap, PartialFile, Region, UnitPlace, flush::FlushRequests, manifest::Manifest,
+        FileMap, Output, Region, UnitPlace, flush::FlushRequests, manifest::Manifest,
         split_positions,
     },
     plan::Plan,
@@ -42,7 +42,7 @@ const COPY_BYTES: usize = 1 << 20;
 pub struct Work<'a> {
     plan: &'a Plan,
     progress: &'a Progress,
-    file: &'a PartialFile,
+    file: &'a Output,
     /// Filled spans from the reader.
     spans: Receiver<Result<Span>>,
     /// Told how much was written.
@@ -67,12 +67,7 @@ impl<'a> Work<'a> {
     /// # Errors
     /// `E_NO_MEMORY`, `E_NO_GAIN`.
     pub fn new(
-        (plan, progress, file, manifest): (
-            &'a Plan,
-            &'a Progress,
-            &'a PartialFile,
-            Option<&Manifest>,
-        ),
+        (plan, progress, file, manifest): (&'a Plan, &'a Progress, &'a Output, Option<&Manifest>),
         (spans, facts): (Receiver<Result<Span>>, &'a SourceFacts),
         flush: &'a mut FlushRequests,
         flow: Flow<'a>,
@@ -94,7 +89,7 @@ impl<'a> Work<'a> {
             surveyor: Surveyor::new(plan, progress, facts)?,
             gain,
             kept: VecDeque::with_capacity(SPANS),
-            map: manifest.map(|manifest| FileMap::self_describing(plan, manifest.header_bytes)),
+            map: FileMap::begin(plan, manifest.map(|manifest| manifest.header_bytes)),
             surveyed: known.units,
             written: known.taken.units,
             back: Vec::new(),
@@ -143,7 +138,7 @@ impl<'a> Work<'a> {
         let unit = &self.plan.units[index];
         self.gain
             .add(unit, df11_bytes(unit, surveyed.code.layout()))?;
-        if self.plan.options.surveys_first() {
+        if self.plan.surveys_first() {
             let counted = self.surveyor.record(index, &surveyed);
             self.file.note(&Record::Counted(counted))?;
         }
@@ -160,7 +155,7 @@ impl<'a> Work<'a> {
         };
         if self.plan.options.header == HeaderMode::SelfDescribing {
             map.place(self.plan, index, &layout(&done));
-            if !self.plan.options.surveys_first() {
+            if !self.plan.surveys_first() {
                 self.gain
                     .add(&self.plan.units[index], done.report.df11_bytes)?;
             }
@@ -177,7 +172,7 @@ impl<'a> Work<'a> {
         let missing = || Error::new(Code::Internal, "a unit was encoded before it was surveyed");
         let surveyed = self.surveyed[index].take().ok_or_else(missing)?;
         let map = self.map.as_mut().ok_or_else(missing)?;
-        if plan.options.header == HeaderMode::SelfDescribing {
+        if plan.options.header == HeaderMode::SelfDescribing || plan.form == Form::Folder {
             map.place(plan, index, surveyed.code.layout());
         }
         let place = map.place_of(index);

@@ -9,14 +9,16 @@ use std::{
 use df11_codec::limits::MAX_UNIT_WEIGHTS;
 use safetensors::Dtype;
 
-use super::{Member, Passthrough, Plan, UnitPlan, look, recognise, target};
+use super::{
+    FolderPlan, Member, Passthrough, Plan, UnitPlan, folder, look, recognise, target, tied,
+};
 use crate::{
     architectures::{Architecture, Library, Names, weight_names},
     budget::Budget,
     convert::Conversion,
     error::{Code, Error, Result},
     header::{METADATA, TensorInfo},
-    options::{Cast, Options},
+    options::{Cast, Form, Options},
     output::{UNKNOWN, manifest::MAX_KEPT_DROPPED, unit_tensors},
     source::Source,
 };
@@ -37,7 +39,8 @@ pub fn plan(source: &Path, target: Option<&Path>, options: Options) -> Result<Pl
 }
 
 fn build(source: Source, target: Option<&Path>, options: Options) -> Result<Plan> {
-    let (header, config) = (source.header(), None);
+    let config = source.config().map(|config| &*config.members);
+    let header = source.header();
     let library = Library::load(&options.definitions)?;
     let asked = library.asked(config, &options.architecture);
     let prefix = asked.prefix(header);
@@ -48,7 +51,9 @@ fn build(source: Source, target: Option<&Path>, options: Options) -> Result<Plan
     let architecture = library.find(&shown, asked, &options.architecture)?;
     let mut faults = Vec::new();
     let mut notes = Vec::new();
-    let (named, dropped) = name_tensors(&header.tensors, prefix, &architecture, &mut faults)?;
+    let (mut named, dropped) = name_tensors(&header.tensors, prefix, &architecture, &mut faults)?;
+    let known = (&*architecture, config);
+    let tied = tied::find(known, &header.tensors, &mut named, &mut faults);
     let mut draft = Draft {
         tensors: &header.tensors,
         architecture: &architecture,
@@ -102,18 +107,26 @@ fn build(source: Source, target: Option<&Path>, options: Options) -> Result<Plan
         unit.number = number;
     }
     passthrough.sort_by_key(|tensor| start(tensor.tensor));
-    let target = target::choose(source.path(), target, options.if_exists)?;
-    Ok(Plan {
+    let form = folder::form(&options, target, &architecture)?;
+    let folder = (form != Form::File)
+        .then(|| FolderPlan::new(&source, &architecture, options.config_version))
+        .transpose()?;
+    let target = target::choose(source.path(), target, (form, options.if_exists))?;
+    let plan = Plan {
         source: Arc::new(source),
         target,
+        form,
+        folder: folder.map(Arc::new),
         architecture,
         prefix,
         units,
         passthrough,
         dropped,
+        tied,
         options,
         notes,
-    })
+    };
+    Error::collect(plan.name_faults()).map_or(Ok(plan), Err)
 }
 
 /// Target names with their source tensors, and the tensors that have none.

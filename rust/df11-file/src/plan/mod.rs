@@ -2,10 +2,12 @@
 //! only to tell, where a dtype is refused, what rounding would change.
 
 mod build;
+mod folder;
 mod look;
 mod recognise;
 mod report;
 mod target;
+mod tied;
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -15,21 +17,30 @@ use crate::{
     architectures::Architecture,
     convert::Conversion,
     header::TensorInfo,
-    options::{HeaderMode, Options},
+    options::{Form, HeaderMode, Options},
     source::Source,
 };
 
 pub use build::plan;
+pub(crate) use folder::CONFIG_KEY;
+pub use folder::FolderPlan;
 pub use report::PlanReport;
-pub(crate) use target::{choose as choose_target, exists as target_exists, folder_of};
+pub(crate) use target::{
+    choose as choose_target, exists as target_exists, folder_of, is_df11_folder, is_taken,
+};
+pub(crate) use tied::different as not_tied;
 
 /// A compression, ready to start.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The open source.
     pub source: Arc<Source>,
-    /// The file to write.
+    /// The file or folder to write.
     pub target: PathBuf,
+    /// Which of them.
+    pub form: Form,
+    /// What a folder holds besides tensors; none for a file.
+    pub folder: Option<Arc<FolderPlan>>,
     /// The source's architecture.
     pub architecture: Arc<Architecture>,
     /// The prefix that the model's names carry in the source.
@@ -40,6 +51,8 @@ pub struct Plan {
     pub passthrough: Vec<Passthrough>,
     /// Source tensors (indices into its header) that the result does not hold.
     pub dropped: Vec<usize>,
+    /// Source tensors that must equal another, the other, and whether the result does not hold them.
+    pub tied: Vec<Tied>,
     /// The user's choices.
     pub options: Options,
     /// What the user should know.
@@ -70,6 +83,17 @@ pub struct Member {
     pub weights: u64,
     /// Conversion to BF16, where the user asked for one.
     pub conversion: Option<Conversion>,
+}
+
+/// A tensor that the model takes from another one.
+#[derive(Clone, Copy, Debug)]
+pub struct Tied {
+    /// Index in the source's header.
+    pub tensor: usize,
+    /// Index of the other.
+    pub other: usize,
+    /// Whether the result does not hold it.
+    pub is_left_out: bool,
 }
 
 /// A tensor that is copied.
@@ -113,7 +137,12 @@ impl Plan {
 
     /// The size to expect of the result. Exact sizes need the weights themselves.
     pub fn predicted_bytes(&self) -> u64 {
-        self.passthrough_bytes() + self.unit_bytes() / 100 * TYPICAL_PERCENT
+        let folder = self.folder.iter();
+        let copies: u64 = folder
+            .flat_map(|folder| &folder.copies)
+            .map(|(_, bytes)| bytes)
+            .sum();
+        copies + self.passthrough_bytes() + self.unit_bytes() / 100 * TYPICAL_PERCENT
     }
 }
 

@@ -11,8 +11,12 @@ pub struct PlanReport {
     schema: &'static str,
     /// The source file.
     pub source: String,
-    /// The file that would be written.
+    /// The file or folder that would be written.
     pub target: String,
+    /// Which of them.
+    pub layout: &'static str,
+    /// The names of a folder's files of tensors.
+    pub files: Vec<String>,
     /// Size of the source file.
     pub source_bytes: u64,
     /// Architecture id.
@@ -83,6 +87,12 @@ impl PlanReport {
             schema: "df11.plan/1",
             source: text(plan.source.path()),
             target: text(&plan.target),
+            layout: plan.form.as_str(),
+            files: if plan.folder.is_some() {
+                plan.file_names()
+            } else {
+                Vec::new()
+            },
             source_bytes: plan.source.identity().bytes,
             architecture: plan.architecture.id.clone(),
             architecture_name: plan.architecture.name.clone(),

@@ -1,5 +1,7 @@
 //! Whether the target already is what would be written.
 
+use std::fs;
+
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::{Restoration, write};
@@ -23,6 +25,13 @@ pub fn is_result(restoration: &Restoration, progress: &Progress) -> Result<bool>
     else {
         return Ok(false);
     };
+    let mut texts = outline.texts.iter().flatten();
+    let has = |(name, text): &(String, String)| {
+        fs::read(restoration.target.join(name)).is_ok_and(|found| found == text.as_bytes())
+    };
+    if !texts.all(has) {
+        return Ok(false);
+    }
     if outline.hashes.is_empty() {
         write::check_units(restoration, progress)?;
         return write::compare(restoration, &found, progress).map(|()| true);

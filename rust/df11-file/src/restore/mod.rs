@@ -23,9 +23,9 @@ use df11_codec::Kernel;
 use crate::{
     architectures::{Architecture, Choice, Library},
     error::{Code, Error, Result},
-    options::IfExists,
-    output::PartialFile,
-    plan::{choose_target, target_exists},
+    options::{Form, IfExists},
+    output::Output,
+    plan::{choose_target, is_taken, target_exists},
     progress::{Phase, Progress},
     report::Status,
     stored::{
@@ -63,7 +63,10 @@ pub struct RestoreOptions {
 /// What a file can be made into.
 enum Kind {
     /// The source, byte for byte.
-    Source,
+    Source {
+        /// A folder: its files of tensors, their index, and its configuration.
+        is_folder: bool,
+    },
     /// A checkpoint of the model, by the file's own description.
     Described {
         /// Source tensors that are no part of the model, and their bytes.
@@ -123,13 +126,22 @@ impl Restoration {
         let description = stored.description.take();
         // A checkpoint is not its source: it gets another name.
         let told = description.as_ref().filter(|_| !options.usable);
-        let beside = beside(path, told.and_then(|told| told.source_name.as_deref()));
+        let name = told.and_then(|told| told.source_name.as_deref());
+        let form = match told {
+            Some(told) if !told.files.is_empty() => Form::Folder,
+            _ => Form::File,
+        };
+        let beside = beside(path, name, form);
         let (kind, outline) = match description {
             Some(description) => from_description(&stored, description, options.usable),
             None => from_architecture(&stored, &options),
         }
         .map_err(|error| error.all_at_path(path))?;
-        let target = choose_target(path, Some(target.unwrap_or(&beside)), options.if_exists)?;
+        let target = choose_target(
+            path,
+            Some(target.unwrap_or(&beside)),
+            (form, options.if_exists),
+        )?;
         Ok(Self {
             stored,
             kind,
@@ -145,8 +157,8 @@ impl Restoration {
         progress.set_total(self.outline.header.data_bytes, 1);
         let report = |status, left| RestoreReport::new(self, status, left, started.elapsed());
         let replace = self.options.if_exists == IfExists::Replace;
-        PartialFile::tidy(&self.target);
-        if self.target.exists() && !replace {
+        Output::tidy(&self.target);
+        if is_taken(&self.target) && !replace {
             if self.options.if_exists == IfExists::Skip && existing::is_result(self, progress)? {
                 progress.set_phase(Phase::Done);
                 return Ok(report(Status::AlreadyDone, false));
@@ -156,7 +168,7 @@ impl Restoration {
         progress.set_units(self.outline.parts.units.len());
         progress.set_phase(Phase::Reading);
         write::check_units(self, progress)?;
-        let (mut file, left) = PartialFile::create(&self.target)?;
+        let (mut file, left) = Output::create(&self.target, self.outline.names())?;
         progress.on_abandon(file.remover()?);
         file.check_space(self.outline.bytes())?;
         let outcome = write::write(self, &file, progress);
@@ -168,6 +180,7 @@ impl Restoration {
             self.stored.file.check_unchanged()?;
         }
         outcome?;
+        // A folder is only replaced where it is one of a DF11 model, so nothing else was in it.
         file.commit(replace, progress)?;
         progress.set_phase(Phase::Done);
         Ok(report(Status::Done, left))
@@ -190,7 +203,9 @@ fn from_description(
         return Ok((Kind::Described { left_out }, outline));
     }
     parts.require_all(&description)?;
-    Ok((Kind::Source, Outline::source(description, parts)))
+    let is_folder = !description.files.is_empty();
+    let outline = Outline::source(description, parts)?;
+    Ok((Kind::Source { is_folder }, outline))
 }
 
 fn from_architecture(stored: &Stored, options: &RestoreOptions) -> Result<(Kind, Outline)> {

@@ -1,18 +1,20 @@
 //! What the restored file will be: its header, and where each of its tensors comes from.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use safetensors::Dtype;
 
 use crate::{
     error::{Code, Error, Result},
+    file_name,
     header::{self, Header, MAX_HEADER_BYTES, TensorEntry},
-    output::manifest::KEY_PREFIX,
+    output::{FILE_SPAN, manifest::KEY_PREFIX},
     stored::{
         Stored,
         description::Description,
         model::Weight,
         parts::{Member, Parts},
+        units::fault,
     },
 };
 
@@ -20,8 +22,12 @@ use crate::{
 pub struct Outline {
     /// Its header.
     pub header: Header,
-    /// The header's JSON text.
+    /// The header's JSON text; of a folder, that of the list of its files.
     pub json: Vec<u8>,
+    /// Its files, in the order of their data.
+    pub files: Vec<OutlineFile>,
+    /// A folder's other files: name and text. Of a file none.
+    pub texts: Option<Vec<(String, String)>>,
     /// Where its tensors come from.
     pub parts: Parts,
     /// The bytes of the tensors that were kept in the metadata.
@@ -30,16 +36,83 @@ pub struct Outline {
     pub hashes: Vec<Option<u64>>,
 }
 
+/// One of the files that are restored.
+pub struct OutlineFile {
+    /// Its name in a folder.
+    pub name: String,
+    /// Its header's JSON text.
+    pub json: Vec<u8>,
+    /// Where its data begins in that of all files.
+    pub start: u64,
+}
+
 impl Outline {
     /// The very source.
-    pub fn source(description: Description, parts: Parts) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// `E_STRUCTURE` where a folder would hold a file of a name that is none, or two of one name.
+    pub fn source(description: Description, parts: Parts) -> Result<Self> {
+        let mut start = 0;
+        let files = description.files.into_iter().map(|file| {
+            let json = file.header.into_bytes();
+            let begin = start;
+            start += file.data_bytes;
+            OutlineFile {
+                name: file.name,
+                json,
+                start: begin,
+            }
+        });
+        let mut files: Vec<_> = files.collect();
+        let texts = (!files.is_empty()).then_some(description.texts);
+        if files.is_empty() {
+            files.push(only(description.header_json.clone()));
+        }
+        let outline = Self {
+            files,
+            texts,
             header: description.header,
             json: description.header_json,
             parts,
             kept: description.dropped.unwrap_or_default(),
             hashes: description.source,
+        };
+        outline.check_names()?;
+        Ok(outline)
+    }
+
+    /// Names are text from a file: in a folder each must be that of a file, and none that of two.
+    fn check_names(&self) -> Result<()> {
+        let Some(texts) = &self.texts else {
+            return Ok(());
+        };
+        let mut taken = HashSet::new();
+        let names = self.files.iter().map(|file| &file.name);
+        for name in names.chain(texts.iter().map(|(name, _)| name)) {
+            let complaint = file_name::complaint(name);
+            let twice = !taken.insert(file_name::folded(name));
+            let complaint = complaint.or(twice.then_some("another file has it"));
+            if let Some(why) = complaint {
+                let message =
+                    format!("its source had a file called {name:?}, which cannot be: {why}");
+                return Err(fault(&message));
+            }
         }
+        Ok(())
+    }
+
+    /// The names of a folder's files of tensors; none for a file.
+    pub fn names(&self) -> Option<Vec<String>> {
+        let names = self.files.iter().map(|file| file.name.clone());
+        self.texts.is_some().then(|| names.collect())
+    }
+
+    /// The address of a byte of the data of all files, in what is written.
+    pub fn address(&self, offset: u64) -> u64 {
+        let behind = self.files.partition_point(|file| file.start <= offset);
+        let number = behind.saturating_sub(1);
+        let file = &self.files[number];
+        number as u64 * FILE_SPAN + 8 + file.json.len() as u64 + (offset - file.start)
     }
 
     /// A checkpoint of the model: the `weights` of each unit, in the order of the file's units, and its other tensors as they are. In the official order,
@@ -99,6 +172,8 @@ impl Outline {
         }
         Ok(Self {
             header: header::parse(&json, data_bytes)?,
+            files: vec![only(json.clone())],
+            texts: None,
             json,
             parts: Parts {
                 units,
@@ -111,9 +186,24 @@ impl Outline {
         })
     }
 
-    /// Size of the file in bytes.
+    /// Size in bytes of all files.
     pub fn bytes(&self) -> u64 {
-        8 + self.json.len() as u64 + self.header.data_bytes
+        let headers = self.files.iter().map(|file| 8 + file.json.len() as u64);
+        let texts = self
+            .texts
+            .iter()
+            .flatten()
+            .map(|(_, text)| text.len() as u64);
+        headers.chain(texts).sum::<u64>() + self.header.data_bytes
+    }
+}
+
+/// The one file.
+fn only(json: Vec<u8>) -> OutlineFile {
+    OutlineFile {
+        name: String::new(),
+        json,
+        start: 0,
     }
 }
 

@@ -116,19 +116,22 @@ impl RestoreReport {
 
 impl Kind {
     fn is_exact(&self) -> bool {
-        matches!(self, Self::Source)
+        matches!(self, Self::Source { .. })
     }
 
     fn architecture(&self) -> Option<String> {
         match self {
             Self::Recognised(architecture, _) => Some(architecture.id.clone()),
-            Self::Source | Self::Described { .. } => None,
+            Self::Source { .. } | Self::Described { .. } => None,
         }
     }
 
     fn notes(&self) -> Vec<String> {
         match self {
-            Self::Source => Vec::new(),
+            Self::Source { is_folder } => {
+                let note = "the files of tensors, their index and the configuration are those of the source; its other files are not kept";
+                is_folder.then(|| note.to_owned()).into_iter().collect()
+            }
             Self::Described {
                 left_out: (tensors, bytes),
             } => vec![format!(

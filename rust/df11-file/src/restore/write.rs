@@ -12,7 +12,7 @@ use crate::{
     error::{Code, Error, Result},
     header::TensorInfo,
     ordered::in_order,
-    output::{PartialFile, flush::while_flushing},
+    output::{FILE_SPAN, Output, flush::while_flushing},
     plan::target_exists,
     progress::{Phase, Progress},
     source::Source,
@@ -54,8 +54,7 @@ pub fn check_units(job: &Restoration, progress: &Progress) -> Result<()> {
 ///
 /// # Errors
 /// `E_VERIFY` where something is not what the source had; those of both files; `E_CANCELLED`.
-pub fn write(job: &Restoration, file: &PartialFile, progress: &Progress) -> Result<()> {
-    let header = &job.outline.json;
+pub fn write(job: &Restoration, file: &Output, progress: &Progress) -> Result<()> {
     let writer = Writer {
         job,
         place: Place::New(file),
@@ -70,8 +69,15 @@ pub fn write(job: &Restoration, file: &PartialFile, progress: &Progress) -> Resu
     })?;
     progress.set_phase(Phase::Finishing);
     job.stored.file.check_unchanged()?;
-    let length = (header.len() as u64).to_le_bytes();
-    file.finish(&[&length, header.as_slice()].concat(), job.outline.bytes())
+    let headers = job.outline.files.iter().enumerate();
+    let headers = headers.map(|(number, part)| {
+        let length = (part.json.len() as u64).to_le_bytes();
+        let header = [&length, part.json.as_slice()].concat();
+        (number as u64 * FILE_SPAN, header)
+    });
+    file.finish(&headers.collect::<Vec<_>>(), job.outline.bytes())?;
+    let mut texts = job.outline.texts.iter().flatten();
+    texts.try_for_each(|(name, text)| file.add(name, text.as_bytes()))
 }
 
 /// Compares the data of a file that is there already with what would be written.
@@ -108,7 +114,7 @@ struct Memory {
 /// Where the data goes.
 enum Place<'a> {
     /// To a file that is being written.
-    New(&'a PartialFile),
+    New(&'a Output),
     /// Nowhere: it should lie there already.
     Existing(&'a Source),
 }
@@ -278,7 +284,7 @@ impl<'a> Writer<'a> {
         let offset = tensor.start + offset;
         match self.place {
             Place::New(file) => {
-                let at = 8 + self.job.outline.json.len() as u64 + offset;
+                let at = self.job.outline.address(offset);
                 file.write(bytes, at)?;
                 file.read(back, at)?;
             }

@@ -4,7 +4,10 @@ use std::{fs, path::Path, sync::Arc};
 
 use serde_json::{Map, Value};
 
-use crate::error::{Code, Error, Result};
+use crate::{
+    error::{Code, Error, Result},
+    plan::CONFIG_KEY,
+};
 
 /// Its name, in both layouts.
 pub const NAME: &str = "config.json";
@@ -64,6 +67,6 @@ impl Config {
 
     /// Whether it is that of a DF11 model.
     pub fn is_df11(&self) -> bool {
-        self.members.contains_key("dfloat11_config")
+        self.members.contains_key(CONFIG_KEY)
     }
 }

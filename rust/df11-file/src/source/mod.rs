@@ -17,7 +17,7 @@ use crate::{
     error::{Code, Error, Result},
     header::{self, Header, MAX_HEADER_BYTES, ShardText},
 };
-pub use config::Config;
+pub use config::{Config, NAME as CONFIG_NAME};
 use file::SafetensorsFile;
 
 /// What tells one state of a source from another.

@@ -13,7 +13,9 @@ use crate::{
     error::Result,
     header::{Header, ShardText, parse_text},
     options::Cast,
-    output::manifest::{FORMAT, KEY_PREFIX, MAX_KEPT_DROPPED, Rounding, Stamp, most_described},
+    output::manifest::{
+        FOLDER, FORMAT, KEY_PREFIX, LAYOUT_KEY, MAX_KEPT_DROPPED, Rounding, Stamp, most_described,
+    },
 };
 
 /// The description.
@@ -29,13 +31,17 @@ pub struct Description {
     pub header_json: Vec<u8>,
     /// The files of a source that was a folder.
     pub files: Vec<ShardText>,
+    /// Its other files that were kept, name and text. Names are text from a file.
+    pub texts: Vec<(String, String)>,
     /// Which source tensors went where.
     pub names: NameMap,
     /// Whether rounding changed no weight of those that were not BF16: widened, they are what they were.
     pub is_exact: bool,
     /// The bytes of the dropped tensors, one behind the other in the name map's order, where they were kept.
     pub dropped: Option<Vec<u8>>,
-    /// xxh3 of each tensor of the file, in the order of their data.
+    /// Whether it is that of a folder.
+    pub is_folder: bool,
+    /// xxh3 of each tensor of the file, in the order of their data; of a folder, of their names.
     pub tensors: Vec<Option<u64>>,
     /// xxh3 of each tensor of the source, in its header's order; none where it was not read.
     pub source: Vec<Option<u64>>,
@@ -50,6 +56,9 @@ pub struct NameMap {
     pub passthrough: Vec<(String, String)>,
     /// Source tensors that the file does not hold as tensors.
     pub dropped: Vec<String>,
+    /// Source tensors that it does not hold because they equal another, and the other.
+    #[serde(default)]
+    pub tied: Vec<(String, String)>,
 }
 
 #[derive(Deserialize)]
@@ -128,6 +137,14 @@ impl Description {
                 "its metadata has not one hash for each tensor of the source",
             ));
         }
+        let texts = match header.meta("df11.source_folder") {
+            None => Vec::new(),
+            Some(text) => {
+                let texts = unpack(text, limit);
+                let texts = texts.and_then(|texts| serde_json::from_slice(&texts).ok());
+                texts.ok_or_else(|| unreadable("source_folder"))?
+            }
+        };
         let dropped = header
             .meta("df11.dropped")
             .map(|text| unpack(text, MAX_KEPT_DROPPED).ok_or_else(|| unreadable("dropped")))
@@ -138,9 +155,11 @@ impl Description {
             header: source_header,
             header_json,
             files,
+            texts,
             dropped,
             is_exact: header.meta("df11.cast") == Rounding::Exact.as_str(),
             names: serde_json::from_slice(&names).map_err(|_| unreadable("names"))?,
+            is_folder: header.meta(LAYOUT_KEY) == Some(FOLDER),
             tensors: hex(&hashes.tensors).ok_or_else(|| unreadable("xxh3"))?,
             source,
         }))

@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Stored, units::fault};
+use super::{Stored, description::Description, units::fault};
 use crate::{
     error::{Code, Error, Result},
     header::TensorInfo,
@@ -19,16 +19,35 @@ const READ_BYTES: usize = 1 << 20;
 /// # Errors
 /// `E_STRUCTURE` where it has not one for each.
 pub fn in_file_order(stored: &Stored) -> Result<Vec<(&TensorInfo, Option<u64>)>> {
-    let mut tensors: Vec<_> = stored.file.header().tensors.iter().collect();
-    tensors.sort_by_key(|tensor| (tensor.start, tensor.end));
-    let expected = stored
-        .description
-        .as_ref()
-        .map_or(&[][..], |description| &description.tensors);
-    if expected.len() != tensors.len() {
+    let tensors = &stored.file.header().tensors;
+    let none = || fault("its metadata has not one hash for each tensor");
+    let description = stored.description.as_ref().ok_or_else(none)?;
+    let hashes = by_tensor(stored, description)?;
+    let mut known: Vec<_> = tensors.iter().zip(hashes).collect();
+    known.sort_by_key(|(tensor, _)| (tensor.start, tensor.end));
+    Ok(known)
+}
+
+/// The hash that a self-describing file carries for each of its tensors, in its header's order.
+///
+/// # Errors
+/// `E_STRUCTURE` where it has not one for each.
+pub fn by_tensor(stored: &Stored, description: &Description) -> Result<Vec<Option<u64>>> {
+    let tensors = &stored.file.header().tensors;
+    if description.tensors.len() != tensors.len() {
         return Err(fault("its metadata has not one hash for each tensor"));
     }
-    Ok(tensors.into_iter().zip(expected.iter().copied()).collect())
+    let mut order: Vec<_> = (0..tensors.len()).collect();
+    if description.is_folder {
+        order.sort_by_key(|&index| tensors[index].name.as_bytes());
+    } else {
+        order.sort_by_key(|&index| (tensors[index].start, tensors[index].end));
+    }
+    let mut hashes = vec![None; tensors.len()];
+    for (index, hash) in order.into_iter().zip(&description.tensors) {
+        hashes[index] = *hash;
+    }
+    Ok(hashes)
 }
 
 /// Hashes tensors of `file`, several at a time.

@@ -1,5 +1,6 @@
 //! A DF11 file as it lies on disk, whoever wrote it: its units, its other tensors, and what it says about itself.
 
+mod config;
 pub mod description;
 pub mod hashes;
 pub mod model;
@@ -34,7 +35,7 @@ impl Stored {
     /// Opens `path`, and checks by the header that it is a DF11 file whose sizes fit together.
     ///
     /// # Errors
-    /// What the file is instead; `E_STRUCTURE` for each unit that cannot be right.
+    /// What the file is instead; `E_STRUCTURE` for each unit that cannot be right; `E_CONFIG` where a folder's configuration does not fit its units.
     pub fn open(path: &Path) -> Result<Self> {
         Self::of(Source::open(path)?)
     }
@@ -53,6 +54,9 @@ impl Stored {
             return Err(Error::new(Code::NotDf11, "the file holds no DF11 unit")
                 .hint("Choose a file that was compressed, usually called NAME-DF11.safetensors.")
                 .at_path(path));
+        }
+        if let Some(config) = file.config().filter(|config| config.is_df11()) {
+            config::check(config, &units).map_err(|error| error.all_at_path(path))?;
         }
         let taken: HashSet<usize> = units.iter().flat_map(|unit| unit.tensors).collect();
         let others = (0..file.header().tensors.len())

@@ -4,7 +4,7 @@ use std::{collections::HashMap, ops::Range};
 
 use safetensors::Dtype;
 
-use super::{Stored, description::Description, units::fault};
+use super::{Stored, description::Description, hashes, units::fault};
 use crate::{
     convert::Conversion,
     error::{Code, Error, Result},
@@ -42,9 +42,11 @@ impl Parts {
     /// `E_STRUCTURE` where the description does not fit the file or does not cover the source.
     pub fn new(stored: &Stored, description: &Description) -> Result<Self> {
         let mut claims = Claims::new(&description.header);
+        let mut copied = copied(stored, description, &mut claims)?;
         let units = units(stored, description, &mut claims)?;
-        let copied = copied(stored, description, &mut claims)?;
-        let (kept, missing) = kept(description, &mut claims)?;
+        let missing_tied = tied(description, &mut claims, &mut copied)?;
+        let (kept, mut missing) = kept(description, &mut claims)?;
+        missing.extend(missing_tied);
         if let Some(forgotten) = claims.unclaimed() {
             let error = fault("its metadata does not say where this tensor of its source is");
             return Err(error.in_tensor(&forgotten.name));
@@ -60,7 +62,7 @@ impl Parts {
             let error = fault("its metadata has no hash of this tensor of its source");
             return Err(error.in_tensor(&tensor(unproven).name));
         }
-        let hashes = hashes_of(stored, description)?;
+        let hashes = hashes::by_tensor(stored, description)?;
         if let Some((_, changed)) = copied
             .iter()
             .find(|(index, tensor)| hashes[*index] != description.source[*tensor])
@@ -82,11 +84,6 @@ impl Parts {
     /// # Errors
     /// `E_NOT_RESTORABLE` with what is missing.
     pub fn require_all(&self, description: &Description) -> Result<()> {
-        if !description.files.is_empty() {
-            let message = "its source was a folder, which this version cannot make again";
-            return Err(Error::new(Code::NotRestorable, message)
-                .hint("Restore a usable checkpoint in one file with --usable."));
-        }
         let tensor = |index: usize| &description.header.tensors[index];
         let missing: Vec<_> = self.missing.iter().map(|&index| tensor(index)).collect();
         refuse(
@@ -104,21 +101,6 @@ impl Parts {
             .collect();
         refuse(&rounded, "were rounded to BF16 when the file was made")
     }
-}
-
-/// The hashes of the file's tensors, in its header's order.
-fn hashes_of(stored: &Stored, description: &Description) -> Result<Vec<Option<u64>>> {
-    let tensors = &stored.file.header().tensors;
-    if description.tensors.len() != tensors.len() {
-        return Err(fault("its metadata has not one hash for each tensor"));
-    }
-    let mut order: Vec<_> = (0..tensors.len()).collect();
-    order.sort_by_key(|&index| (tensors[index].start, tensors[index].end));
-    let mut hashes = vec![None; tensors.len()];
-    for (index, hash) in order.into_iter().zip(&description.tensors) {
-        hashes[index] = *hash;
-    }
-    Ok(hashes)
 }
 
 /// Refuses where some of the source is not in the file.
@@ -167,6 +149,12 @@ impl<'a> Claims<'a> {
         Ok((index, &self.header.tensors[index]))
     }
 
+    fn is_taken(&self, name: &str) -> bool {
+        self.by_name
+            .get(name)
+            .is_some_and(|&index| self.taken[index])
+    }
+
     fn unclaimed(&self) -> Option<&'a TensorInfo> {
         let index = self.taken.iter().position(|taken| !taken)?;
         Some(&self.header.tensors[index])
@@ -188,6 +176,10 @@ fn units(
             fault("its metadata names a unit that is not there, or twice").in_unit(name)
         })?;
         let (mut members, mut first) = (Vec::new(), 0_u64);
+        // A module that is tied to another is a unit of its own, of the other's tensor: it says nothing new.
+        if matches!(&names[..], [(_, source)] if claims.is_taken(source)) {
+            continue;
+        }
         for (_, source) in names {
             let (tensor, info) = claims.take(source)?;
             let weights = info.elements();
@@ -235,6 +227,28 @@ fn copied(
     }
     copied.sort_by_key(|(index, _)| (tensors[*index].start, tensors[*index].end));
     Ok(copied)
+}
+
+/// Adds tensors that equal a copied one; those whose other is not copied are given back.
+fn tied(
+    description: &Description,
+    claims: &mut Claims<'_>,
+    copied: &mut Vec<(usize, usize)>,
+) -> Result<Vec<usize>> {
+    let mut missing = Vec::new();
+    for (name, other) in &description.names.tied {
+        let (tensor, info) = claims.take(name)?;
+        let same = |(_, other_tensor): &&(usize, usize)| {
+            let found = &description.header.tensors[*other_tensor];
+            found.name == *other && (found.dtype, &found.shape) == (info.dtype, &info.shape)
+        };
+        match copied.iter().position(|entry| same(&entry)) {
+            // Beside the other, so that the order by data remains.
+            Some(place) => copied.insert(place + 1, (copied[place].0, tensor)),
+            None => missing.push(tensor),
+        }
+    }
+    Ok(missing)
 }
 
 /// The tensors whose bytes were kept, and those that are missing.

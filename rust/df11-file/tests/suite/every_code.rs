@@ -13,6 +13,7 @@ use df11_file::{
 
 use crate::common::{
     checkpoint::{Tensor, with_length},
+    folder,
     result::ResultFile,
     weights,
     world::{World, wait_for_half},
@@ -39,7 +40,7 @@ const ELSEWHERE: [(Code, &str); 5] = [
 /// A case: the error, and the file that it must name.
 type Case = (Code, fn(&World) -> (Error, PathBuf));
 
-const CASES: [Case; 34] = [
+const CASES: [Case; 36] = [
     (Code::Option, |world| {
         let options = Options {
             architecture: Choice::from("Unheard"),
@@ -149,6 +150,20 @@ const CASES: [Case; 34] = [
         let error = planned(world, world.options());
         assert_eq!(error.tensor.as_deref(), Some("norm.weight"));
         (error, path)
+    }),
+    (Code::FileName, |world| {
+        let name = format!("one.{}", "9".repeat(300));
+        add(world, Tensor::bf16(&format!("{name}.weight"), vec![0; 2]));
+        let error = in_folder(world, "diffusers");
+        assert_eq!(error.unit, Some(name));
+        (error, world.folder().to_path_buf())
+    }),
+    (Code::Tied, |world| {
+        add(world, Tensor::bf16("embed.weight", vec![0; 2]));
+        add(world, Tensor::bf16("head.weight", vec![0; 4]));
+        let error = in_folder(world, "transformers");
+        assert_eq!(error.tensor.as_deref(), Some("head.weight"));
+        (error, world.folder().to_path_buf())
     }),
     (Code::Dtype, |world| {
         let path = add(world, Tensor::f32("one.1.weight", &[1.5]));
@@ -278,6 +293,16 @@ fn every_case_is_met_and_explained() {
             assert!(text.contains(&part), "{text} lacks {part}");
         }
     }
+}
+
+/// The refusal of the world as a model folder of a layout.
+fn in_folder(world: &World, layout: &str) -> Error {
+    fs::write(world.path("config.json"), "{}").unwrap();
+    world.define(&folder::definition(layout));
+    let target = std::env::temp_dir().join("df11-never-written");
+    plan(world.folder(), Some(&target), world.options())
+        .map(|_| ())
+        .unwrap_err()
 }
 
 /// The refusal of a folder or an index.

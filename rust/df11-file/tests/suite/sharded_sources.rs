@@ -252,6 +252,7 @@ fn folders_that_are_no_model_are_told_apart() {
     assert_eq!(error.code, Code::Index);
     assert!(error.message.contains("a.safetensors, b.safetensors"));
     // Of several, that with the usual name is the model.
+    fs::remove_file(path.join("config.json")).unwrap();
     fs::copy(world.source(), path.join("model.safetensors")).unwrap();
     plan(&path, None, world.options()).unwrap();
 }

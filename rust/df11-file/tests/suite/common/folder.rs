@@ -1,7 +1,12 @@
 //! A source in a folder: files of tensors, their index, a configuration.
 
-use std::{fs, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
+use df11_file::{Job, Options, Plan, Report, plan};
 use serde_json::{Value, json};
 
 use super::{
@@ -79,4 +84,72 @@ impl ModelFolder {
     pub fn write_index(&self, index: &Value) {
         fs::write(self.index_path(), index.to_string()).unwrap();
     }
+}
+
+/// The toy as a model of transformers, of which `head.weight` is tied to `embed.weight`.
+pub fn definition(layout: &str) -> String {
+    let tied = if layout == "transformers" {
+        r#"tied = [["head.weight", "embed.weight"]]"#
+    } else {
+        ""
+    };
+    let keys = World::definition();
+    let keys = &keys[keys.find("[[units]]").unwrap()..];
+    format!(
+        r#"
+schema = 1
+id = "ToyFolder"
+name = "a toy in a folder"
+source = "made up for tests"
+layout = "{layout}"
+{tied}
+
+[loader]
+node = "ToyModel"
+pack = "toys"
+url = "https://example.org"
+
+[detect]
+all = ["toy.marker"]
+
+{keys}"#
+    )
+}
+
+/// A configuration with what re-writing would change.
+pub const CONFIG: &str =
+    "{\n  \"model_type\": \"toy\",\n  \"eps\": 1e-05,\n  \"a\": {\"z\": 1, \"b\": 0.10}\n}\n";
+
+impl ModelFolder {
+    /// The same as a model of a layout, with a configuration.
+    pub fn in_layout(shards: Vec<Vec<Tensor>>, layout: &str) -> Self {
+        let folder = Self::new(shards);
+        fs::write(folder.file("config.json"), CONFIG).unwrap();
+        folder.world.define(&definition(layout));
+        folder
+    }
+
+    /// Where results go unless the test says otherwise.
+    pub fn target(&self) -> PathBuf {
+        self.world.path("model-DF11")
+    }
+
+    pub fn plan(&self, options: Options) -> df11_file::Result<Plan> {
+        plan(&self.path(), None, options)
+    }
+
+    pub fn run(&self, options: Options) -> df11_file::Result<Report> {
+        Job::start(self.plan(options)?)?.result()
+    }
+}
+
+/// The files of a folder, by name.
+pub fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(folder).unwrap().map(Result::unwrap);
+    entries
+        .map(|entry| {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            (name, fs::read(entry.path()).unwrap())
+        })
+        .collect()
 }

@@ -1,0 +1,206 @@
+//! What is being written, one file or a folder of files, as one space of addresses: workers write at offsets, and need not know in which file.
+
+use std::path::{Path, PathBuf};
+
+use super::{PartialFile, folder::PartialFolder};
+use crate::{
+    error::{Code, Error, Result},
+    journal::Record,
+    progress::Progress,
+};
+
+/// Addresses of one file of a folder: more bytes than any has.
+pub const FILE_SPAN: u64 = 1 << 44;
+
+/// A result being written. Dropped before [`Self::commit`], it is removed.
+#[derive(Debug)]
+pub enum Output {
+    /// One file; addresses are its offsets.
+    File(PartialFile),
+    /// A folder; file number n begins at address n * [`FILE_SPAN`].
+    Folder(PartialFolder),
+}
+
+impl Output {
+    /// Takes the partial form of `target`: a folder for files of these names, or a file where there are none. Where an interrupted run has left one, its
+    /// records are told: those of a file, to be restarted or gone on with; of a folder, which is begun anew, none.
+    ///
+    /// # Errors
+    /// `E_PARTIAL_FOREIGN`, `E_TARGET_BUSY`; `E_WRITE`, `E_NO_SPACE`.
+    pub fn open(target: &Path, files: Option<Vec<String>>) -> Result<(Self, Option<Vec<Record>>)> {
+        let Some(names) = files else {
+            let (file, left) = PartialFile::open(target)?;
+            return Ok((Self::File(file), left));
+        };
+        let (folder, left) = PartialFolder::create(target, names)?;
+        Ok((Self::Folder(folder), left.then(Vec::new)))
+    }
+
+    /// The same without what an interrupted run has left, which the flag tells.
+    ///
+    /// # Errors
+    /// Those of [`Self::open`].
+    pub fn create(target: &Path, files: Option<Vec<String>>) -> Result<(Self, bool)> {
+        let (output, left) = Self::open(target, files)?;
+        output.restart()?;
+        Ok((output, left.is_some()))
+    }
+
+    /// Removes what a run has left that was killed after its file had got its name.
+    pub fn tidy(target: &Path) {
+        PartialFile::tidy(target);
+    }
+
+    /// Empties a file and its journal. A folder is empty.
+    ///
+    /// # Errors
+    /// `E_WRITE`, `E_NO_SPACE`.
+    pub fn restart(&self) -> Result<()> {
+        match self {
+            Self::File(file) => file.restart(),
+            Self::Folder(_) => Ok(()),
+        }
+    }
+
+    /// Goes on with a file that an interrupted run has left.
+    ///
+    /// # Errors
+    /// `E_WRITE`, `E_NO_SPACE`.
+    pub fn go_on(&self) -> Result<()> {
+        match self {
+            Self::File(file) => file.go_on(),
+            Self::Folder(_) => Ok(()),
+        }
+    }
+
+    /// Removes it, to be called where this run cannot do so itself.
+    ///
+    /// # Errors
+    /// `E_WRITE` where the system does not give a second handle.
+    pub fn remover(&self) -> Result<Box<dyn FnOnce() + Send>> {
+        match self {
+            Self::File(file) => Ok(Box::new(file.remover()?)),
+            Self::Folder(folder) => folder.remover(),
+        }
+    }
+
+    /// Adds a record to a file's journal. What is finished of a folder is not recorded.
+    ///
+    /// # Errors
+    /// `E_WRITE`, `E_NO_SPACE`.
+    pub fn note(&self, record: &Record) -> Result<()> {
+        match self {
+            Self::File(file) => file.note(record),
+            Self::Folder(_) => Ok(()),
+        }
+    }
+
+    /// The size of what an interrupted run has left.
+    ///
+    /// # Errors
+    /// `E_READ`.
+    pub fn bytes(&self) -> Result<u64> {
+        match self {
+            Self::File(file) => file.bytes(),
+            Self::Folder(_) => Ok(0),
+        }
+    }
+
+    /// Refuses where the disk would not hold `needed` bytes. To be asked before the first write, and when an old partial form has gone.
+    ///
+    /// # Errors
+    /// `E_NO_SPACE`.
+    pub fn check_space(&self, needed: u64) -> Result<()> {
+        match self {
+            Self::File(file) => file.check_space(needed),
+            Self::Folder(folder) => folder.check_space(needed),
+        }
+    }
+
+    /// Writes the headers, each at its address, of files of so many bytes in all.
+    ///
+    /// # Errors
+    /// `E_WRITE`, `E_NO_SPACE`.
+    pub fn finish(&self, headers: &[(u64, Vec<u8>)], bytes: u64) -> Result<()> {
+        let mut headers = headers.iter();
+        match self {
+            Self::File(file) => headers.try_for_each(|(_, header)| file.finish(header, bytes)),
+            Self::Folder(_) => headers.try_for_each(|(at, header)| self.write(header, *at)),
+        }
+    }
+
+    /// Ends a failed run: of a file, what is finished is kept after a failure that may pass, and the error says so.
+    pub fn give_up(self, error: Error) -> Error {
+        match self {
+            Self::File(file) => file.give_up(error),
+            Self::Folder(_) => error,
+        }
+    }
+
+    /// Writes a whole small file into a folder.
+    ///
+    /// # Errors
+    /// `E_NO_SPACE`, `E_WRITE`; `E_INTERNAL` where this is a file.
+    pub fn add(&self, name: &str, bytes: &[u8]) -> Result<()> {
+        match self {
+            Self::File(_) => Err(Error::new(Code::Internal, "a file holds no other")),
+            Self::Folder(folder) => folder.add(name, bytes),
+        }
+    }
+
+    /// Writes `bytes` at an address.
+    ///
+    /// # Errors
+    /// `E_NO_SPACE`, `E_WRITE`.
+    pub fn write(&self, bytes: &[u8], address: u64) -> Result<()> {
+        match self {
+            Self::File(file) => file.write(bytes, address),
+            Self::Folder(folder) => {
+                let (file, offset) = place(address);
+                folder.write(bytes, file, offset)
+            }
+        }
+    }
+
+    /// Reads back what was written.
+    ///
+    /// # Errors
+    /// `E_READ`.
+    pub fn read(&self, buffer: &mut [u8], address: u64) -> Result<()> {
+        match self {
+            Self::File(file) => file.read(buffer, address),
+            Self::Folder(folder) => {
+                let (file, offset) = place(address);
+                folder.read(buffer, file, offset)
+            }
+        }
+    }
+
+    /// Flushes everything to the disk.
+    ///
+    /// # Errors
+    /// `E_WRITE`, `E_NO_SPACE`.
+    pub fn sync(&self) -> Result<()> {
+        match self {
+            Self::File(file) => file.sync(),
+            Self::Folder(folder) => folder.sync(),
+        }
+    }
+
+    /// Flushes everything and gives the result its name. An existing target survives unless `replace`; what a replaced folder held besides the result's
+    /// files is kept, under the path that is given back.
+    ///
+    /// # Errors
+    /// `E_TARGET_EXISTS` where the target appeared meanwhile, `E_WRITE`, `E_NO_SPACE`; `E_CANCELLED`.
+    pub fn commit(&mut self, replace: bool, progress: &Progress) -> Result<Option<PathBuf>> {
+        match self {
+            Self::File(file) => file.commit(replace, progress).map(|()| None),
+            Self::Folder(folder) => folder.commit(replace, progress),
+        }
+    }
+}
+
+/// The number of the file at an address, and the offset in it.
+fn place(address: u64) -> (usize, u64) {
+    ((address / FILE_SPAN) as usize, address % FILE_SPAN)
+}
