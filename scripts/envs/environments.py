@@ -43,6 +43,8 @@ ENVIRONMENTS: dict[str, SourceDistribution | None] = {
     "comfy-0.30.0": NEWEST,
     "comfy-0.30.0-py3.13": NEWEST,
     "comfy-0.16.3": SourceDistribution("1.0.0", "4e46654c099b0b3e5f96f2d34d938b54409764202754b33a76e550925a1d1e73"),
+    # An older transformers, with which the official loader makes a language model itself, and diffusers.
+    "transformers-4.57": None,
     "release": None,
     "bench": None,
 }

@@ -64,18 +64,21 @@ def module_tree(tensors: Mapping[str, Tensor]) -> torch.nn.Module:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """No output, progress bars or warnings from the package."""
+def quiet() -> Iterator[io.StringIO]:
+    """No output, progress bars or warnings from the package; gives what the loader would have said."""
+    said = io.StringIO()
     with (
         warnings.catch_warnings(action="ignore"),
         contextlib.redirect_stdout(io.StringIO()),
         contextlib.redirect_stderr(io.StringIO()),
+        # Bound at import.
+        mock.patch.object(dfloat11, "stderr", said),
         # Its default stream was bound at import.
         mock.patch.object(PrefixCodec, "print_code_table", lambda self: None),
         mock.patch.object(dfloat11_utils, "tqdm", iter),
         mock.patch.object(dfloat11, "tqdm", lambda files, desc: files),
     ):
-        yield
+        yield said
 
 
 def compress_module(model: torch.nn.Module, patterns: Patterns, target: Path) -> None:
@@ -83,10 +86,19 @@ def compress_module(model: torch.nn.Module, patterns: Patterns, target: Path) ->
 
     Raises UnboundLocalError where the encoder crashes.
     """
-    with tempfile.TemporaryDirectory(dir=target.parent) as folder, _quiet():
+    with tempfile.TemporaryDirectory(dir=target.parent) as folder, quiet():
         units = {pattern: list(attributes) for pattern, attributes in patterns.items()}
         dfloat11.compress_model(model, units, folder, check_correctness=False)
         shutil.move(Path(folder, "model.safetensors"), target)
+
+
+def compress_folder(tensors: Mapping[str, Tensor], patterns: Patterns, target: Path) -> None:
+    """Write the folder `target`: a file for each unit, the rest and config.json. Raises as `compress_module`."""
+    units = {pattern: list(attributes) for pattern, attributes in patterns.items()}
+    with quiet():
+        dfloat11.compress_model(
+            module_tree(tensors), units, str(target), save_single_file=False, check_correctness=False
+        )
 
 
 def compress_file(tensors: Mapping[str, Tensor], patterns: Patterns, target: Path) -> None:
@@ -115,7 +127,7 @@ class Unit:
 def encode_unit(weights: Sequence[np.ndarray]) -> Unit:
     """Encode BF16 bit patterns (uint16 arrays, in attribute order) as one unit with the package's functions."""
     parts = [to_torch(Tensor("BF16", w)).flatten() for w in weights]
-    with _quiet():
+    with quiet():
         _, counts = dfloat11_utils.get_codec(torch.cat(parts))
         codec, _, table = dfloat11_utils.get_32bit_codec(counts)
         try:
@@ -158,6 +170,11 @@ def decode_unit(unit: Mapping[str, Tensor]) -> np.ndarray:
     return out
 
 
+def complaints_in(said: str) -> list[str]:
+    """Where the loader went on with a model that is not whole; it only prints that."""
+    return [line for line in said.splitlines() if line.startswith(("Shape mismatch", "Cannot find"))]
+
+
 class LoadError(Exception):
     """The loader only printed that something does not fit, or left a parameter unfilled."""
 
@@ -167,10 +184,9 @@ def load_file_into(model: torch.nn.Module, path: Path, patterns: Patterns) -> No
     for parameter in model.parameters():
         parameter.data.fill_(torch.nan)
     units = {pattern: list(attributes) for pattern, attributes in patterns.items()}
-    said = io.StringIO()
-    with _quiet(), contextlib.redirect_stderr(said):
+    with quiet() as said:
         dfloat11.DFloat11Model.from_single_file(str(path), units, model, device="cpu")
-    complaints = [line for line in said.getvalue().splitlines() if line.startswith(("Shape mismatch", "Cannot find"))]
+    complaints = complaints_in(said.getvalue())
     unfilled = [name for name, parameter in model.named_parameters() if parameter.isnan().any()]
     if complaints or unfilled:
         raise LoadError(f"loader: {complaints}; unfilled: {unfilled}")
