@@ -5,8 +5,15 @@ use std::{collections::HashSet, thread};
 use crossbeam_channel::bounded;
 
 use super::{
-    facts::SourceFacts, gain::Gain, known::Known, pool::SpanPool, reader::Reader, resume::Finished,
-    schedule, survey::SurveyedUnit, surveyor::Surveyor,
+    facts::SourceFacts,
+    gain::Gain,
+    known::Known,
+    pool::SpanPool,
+    reader::{Reader, StopReader},
+    resume::Finished,
+    schedule,
+    survey::SurveyedUnit,
+    surveyor::Surveyor,
 };
 use crate::{
     budget::{Budget, SPANS},
@@ -58,6 +65,7 @@ pub fn choose(
         let reading = spawn_scoped(scope, "df11-read", move || {
             reader.run(&loads, pool, &filled)
         })?;
+        let stop = StopReader(progress);
         let surveyed = counted.iter_mut().enumerate().map(|(unit, known)| {
             if let Some(known) = known.take() {
                 return Ok(Ok(known));
@@ -73,11 +81,7 @@ pub fn choose(
             }
         });
         let surveyed: Result<Vec<_>> = surveyed.collect();
-        if surveyed.is_err() {
-            // Otherwise the reader would first finish what it is reading, and wait for the brake.
-            progress.cancel();
-        }
-        drop(spans);
+        stop.unless(surveyed.is_ok());
         let read = reading.join().map_err(|_| stopped())?;
         surveyed.map(|surveyed| (surveyed, read))
     })?;

@@ -60,7 +60,7 @@ use flow::Flow;
 use known::Known;
 use ledger::Ledger;
 use pool::SpanPool;
-use reader::Reader;
+use reader::{Reader, StopReader};
 use work::Work;
 
 /// Compresses. Returns when the file is complete under its name, or nothing of it is left but what a later run can go on from.
@@ -195,6 +195,7 @@ fn write(
             let reading = spawn_scoped(scope, "df11-read", move || {
                 reader.run(&loads, pool, &filled)
             })?;
+            let stop = StopReader(progress);
             for _ in 0..budget.threads {
                 let (crew, tasks, tell) = (&crew, tasks.clone(), tell.clone());
                 spawn_scoped(scope, "df11-work", move || {
@@ -210,10 +211,7 @@ fn write(
                 .iter()
                 .try_for_each(|step| work.step(*step))
                 .and_then(|()| work.finish(report));
-            if outcome.is_err() {
-                // Otherwise the reader would first finish what it is reading, and wait for the brake.
-                progress.cancel();
-            }
+            stop.unless(outcome.is_ok());
             let read = reading.join().map_err(|_| stopped())?;
             outcome.map(|(map, hashes)| (map, hashes, read))
         })

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     budget::{PIECE_WEIGHTS, SPANS},
     error::Result,
+    progress::Progress,
 };
 
 /// So many full spans keep the workers busy while the next is read.
@@ -54,13 +55,17 @@ impl SpanPool {
     }
 
     /// A span to fill, once there is one, while `waiting` tells how many filled ones nobody has taken yet.
-    pub fn span(&mut self, waiting: impl Fn() -> usize) -> Span {
+    ///
+    /// # Errors
+    /// `E_CANCELLED`: then nobody may be left who would take the waiting ones, so that none comes back.
+    pub fn span(&mut self, waiting: impl Fn() -> usize, progress: &Progress) -> Result<Span> {
         loop {
             let memory = self.back.try_recv().ok();
             let memory = memory.or_else(|| self.untouched(waiting()));
             if let Some(memory) = memory.or_else(|| self.back.recv_timeout(MOMENT).ok()) {
-                return Span::new(memory, self.home.clone());
+                return Ok(Span::new(memory, self.home.clone()));
             }
+            progress.check_cancelled()?;
         }
     }
 
@@ -82,9 +87,15 @@ impl SpanPool {
 
 #[cfg(test)]
 mod tests {
-    use std::thread;
+    use std::{sync::mpsc, thread};
 
     use super::*;
+    use crate::error::Code;
+
+    /// The next span, with so many waiting.
+    fn next(pool: &mut SpanPool, waiting: usize) -> Span {
+        pool.span(|| waiting, &Progress::default()).unwrap()
+    }
 
     /// Fills a span.
     fn fill(pool: &mut SpanPool, mut span: Span, bytes: usize) -> Span {
@@ -96,14 +107,14 @@ mod tests {
     #[test]
     fn memory_is_used_again_before_more_is_touched() {
         let mut pool = SpanPool::new(8).unwrap();
-        let new = pool.span(|| 0);
+        let new = next(&mut pool, 0);
         let first = fill(&mut pool, new, 8);
-        let new = pool.span(|| 0);
+        let new = next(&mut pool, 0);
         assert!(new.bytes().is_empty(), "nothing has come back");
         let second = fill(&mut pool, new, 8);
         drop(first);
-        assert_eq!(pool.span(|| 0).bytes().len(), 8);
-        let again = pool.span(|| 2);
+        assert_eq!(next(&mut pool, 0).bytes().len(), 8);
+        let again = next(&mut pool, 2);
         assert_eq!(again.bytes().len(), 8);
         // Two full ones wait, which is enough: what is in use is waited for.
         thread::scope(|scope| {
@@ -111,7 +122,7 @@ mod tests {
                 thread::sleep(Duration::from_millis(30));
                 drop(again);
             });
-            assert_eq!(pool.span(|| 2).bytes().len(), 8);
+            assert_eq!(next(&mut pool, 2).bytes().len(), 8);
         });
         drop(second);
     }
@@ -121,10 +132,24 @@ mod tests {
         let mut pool = SpanPool::new(8).unwrap();
         let spans: Vec<_> = (0..SPANS)
             .map(|waiting| {
-                let new = pool.span(|| waiting);
+                let new = next(&mut pool, waiting);
                 fill(&mut pool, new, 1)
             })
             .collect();
         assert_eq!(spans.len(), SPANS);
+    }
+
+    #[test]
+    fn who_waits_for_a_span_of_a_failed_job_is_released() {
+        let (tell, told) = mpsc::channel();
+        thread::spawn(move || {
+            let mut pool = SpanPool::new(8).unwrap();
+            let _nobody_takes_these: Vec<_> = (0..SPANS).map(|_| next(&mut pool, 0)).collect();
+            let progress = Progress::default();
+            progress.cancel();
+            tell.send(pool.span(|| SPANS, &progress).err()).unwrap();
+        });
+        let error = told.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert_eq!(error.map(|error| error.code), Some(Code::Cancelled));
     }
 }

@@ -31,11 +31,31 @@ pub struct ReadTotals {
 /// Reads a job's loads in order.
 pub struct Reader<'a> {
     plan: &'a Plan,
+    progress: &'a Progress,
     fetcher: Fetcher<'a>,
     /// Tensors of which a part was hashed.
     open: Vec<OpenTensor>,
     /// Told of each tensor that was read to its end.
     facts: &'a SourceFacts,
+}
+
+/// Stops the reader of a job that ends before its time, whatever ends it: it would wait for spans that nobody gives back any more, or finish what
+/// it is reading.
+pub struct StopReader<'a>(pub &'a Progress);
+
+impl StopReader<'_> {
+    /// Stops it unless the job has come to its end.
+    pub fn unless(self, is_done: bool) {
+        if is_done {
+            mem::forget(self);
+        }
+    }
+}
+
+impl Drop for StopReader<'_> {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
 }
 
 /// A tensor of which a part was hashed.
@@ -69,6 +89,7 @@ impl<'a> Reader<'a> {
     ) -> Self {
         Self {
             plan,
+            progress,
             fetcher: Fetcher::new(&plan.source, progress, &plan.options, max_rate),
             open: Vec::new(),
             facts,
@@ -83,7 +104,9 @@ impl<'a> Reader<'a> {
         filled: &Sender<Result<Span>>,
     ) -> ReadTotals {
         for load in loads {
-            let mut span = pool.span(|| filled.len());
+            let Ok(mut span) = pool.span(|| filled.len(), self.progress) else {
+                break;
+            };
             let outcome = self.load(load, span.memory()).map(|()| span);
             let failed = outcome.is_err();
             pool.filled(outcome.as_ref().map_or(0, |span| span.bytes().len()));
