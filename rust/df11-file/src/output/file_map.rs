@@ -210,8 +210,14 @@ impl FileMap {
     }
 
     fn new(plan: &Plan, data_start: u64) -> Self {
+        let of_units = match plan.form {
+            Form::Folder => 0,
+            Form::File | Form::FolderSingle => plan.units.len() * 6,
+        };
         Self {
             files: vec![FileLayout {
+                // At once: growing would ask for memory between units.
+                entries: Vec::with_capacity(of_units + plan.passthrough.len()),
                 data_start,
                 ..FileLayout::default()
             }],

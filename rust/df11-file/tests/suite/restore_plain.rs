@@ -208,7 +208,7 @@ fn a_usable_checkpoint_of_a_self_describing_file() {
 
     let error = run(&world, RestoreOptions::default()).unwrap_err();
     assert_eq!(error.code, Code::NotRestorable);
-    assert!(error.hint.contains("--usable"), "{error}");
+    assert!(error.hint.contains("'usable'"), "{error}");
     let usable = RestoreOptions {
         usable: true,
         ..RestoreOptions::default()
