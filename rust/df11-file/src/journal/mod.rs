@@ -89,7 +89,8 @@ impl Journal {
             end: Mutex::new(end),
         };
         if is_new {
-            journal.restart()?;
+            // A full disk is left as it was.
+            journal.restart().inspect_err(|_| journal.remove())?;
         }
         Ok((journal, records))
     }
