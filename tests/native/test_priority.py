@@ -27,9 +27,13 @@ def test_threads_of_a_job(folder: Folder, low_priority: bool) -> None:
     own = os.getpriority(os.PRIO_PROCESS, 0)
     job = folder.start_writing(low_priority=low_priority, threads=2)
     names = {"df11-job", "df11-read", "df11-flush", "df11-work"}
-    wait_until(lambda: job.snapshot().bytes_in > 0 and set(nice_of_threads()) == names)
+
+    def are_all_there() -> bool:
+        threads = nice_of_threads()
+        return set(threads) == names and len(threads["df11-work"]) == 2
+
+    wait_until(lambda: job.snapshot().bytes_in > 0 and are_all_there())
     threads = nice_of_threads()
-    assert len(threads["df11-work"]) == 2
     job.cancel()
     job.join()
     values = [nice for values in threads.values() for nice in values]
