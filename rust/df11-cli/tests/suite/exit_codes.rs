@@ -260,7 +260,8 @@ fn signals() {
         assert!(kill.unwrap().success());
         let status = child.wait().unwrap();
         assert!(
-            asked.elapsed() < Duration::from_secs(1),
+            // Other tests run beside this one.
+            asked.elapsed() < Duration::from_secs(2),
             "{signal}: {:?}",
             asked.elapsed()
         );
