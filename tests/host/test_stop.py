@@ -23,8 +23,7 @@ def test_stop_half_way_leaves_nothing_and_the_next_run_works(client: ComfyClient
     client.interrupt()
     stopped = client.wait_for(lambda event: event.type == "execution_interrupted")
     print(f"stopped {stopped.time - pressed:.2f} s after the button was pressed")
-    # It takes a third of a second; other tests run beside this one.
-    assert stopped.time - pressed < 2
+    assert stopped.time - pressed < 1
     result = client.finish(prompt)
     assert not result.of_type("execution_success") and not result.of_type("execution_error")
     assert not result.outputs
