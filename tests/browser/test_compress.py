@@ -19,6 +19,17 @@ MakeModel = Callable[..., Path]
 Opener = Callable[[], ComfyPage]
 
 
+def assert_nothing_is_cut(page: ComfyPage, pictures: Path, name: str) -> None:
+    page.show_all()
+    # The page lays it out once more when it is in sight.
+    until(lambda: not page.is_cut(page.card()), 10)
+    page.show_all()
+    for theme in ("light", "dark"):
+        page.set_theme(theme)
+        page.picture(pictures / f"{name}-{theme}.png")
+    assert page.overlaps() == []
+
+
 def test_from_the_template_to_the_list(open_page: Opener, models: MakeModel, pictures: Path) -> None:
     models("model.safetensors", BLOCKS)
     page = open_page()
@@ -34,14 +45,7 @@ def test_from_the_template_to_the_list(open_page: Opener, models: MakeModel, pic
     expect(page.message("Done: ")).to_be_visible()
     # Nobody reloaded the page or pressed a key.
     until(lambda: "model-DF11.safetensors" in page.choices(NODE, "model"))
-    page.show_all()
-    # The page lays it out once more when it is in sight.
-    until(lambda: not page.is_cut(page.card()), 10)
-    page.show_all()
-    for theme in ("light", "dark"):
-        page.set_theme(theme)
-        page.picture(pictures / f"compress-done-{theme}.png")
-    assert page.overlaps() == []
+    assert_nothing_is_cut(page, pictures, "compress-done")
 
 
 def test_stop(open_page: Opener, models: MakeModel, comfy: ComfyServer) -> None:
@@ -68,13 +72,7 @@ def test_in_nodes_2(open_page: Opener, models: MakeModel, pictures: Path) -> Non
         page.run()
         expect(page.card()).to_contain_text(re.compile("Done: .* -> .*"))
         expect(page.message("Done: ")).to_be_visible()
-        page.show_all()
-        until(lambda: not page.is_cut(page.card()), 10)
-        page.show_all()
-        for theme in ("light", "dark"):
-            page.set_theme(theme)
-            page.picture(pictures / f"nodes-2-{theme}.png")
-        assert page.overlaps() == []
+        assert_nothing_is_cut(page, pictures, "nodes-2")
     finally:
         page.set_setting("Comfy.VueNodes.Enabled", False)
 

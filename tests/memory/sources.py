@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from support.tensors import bf16
+from support.toy import toy_architecture
 
 # Weights of the piece that is written over and over.
 PIECE = 64 << 20
@@ -16,24 +17,7 @@ LARGEST = 340_000_000
 # Units that fit a span of 256 MiB, each larger than the one before: a buffer must not grow beyond what it needs.
 GROWING = (10_000_000, 24_000_000, 35_000_000, 50_000_000)
 
-ARCHITECTURE = """
-schema = 1
-id = "Toy"
-name = "a toy"
-source = "made up for tests"
-
-[loader]
-node = "ToyLoader"
-pack = "toys"
-url = "https://example.org"
-
-[detect]
-all = ["unit.0.weight"]
-
-[[units]]
-pattern = 'unit\\.\\d+'
-attributes = []
-"""
+ARCHITECTURE = toy_architecture("unit")
 
 
 def make_piece(folder: Path) -> Path:

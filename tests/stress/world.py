@@ -13,25 +13,8 @@ from typing import Any
 import numpy as np
 
 from support.tensors import Tensor, Tensors, bf16, write_safetensors
+from support.toy import toy_architecture
 
-ARCHITECTURE = r"""
-schema = 1
-id = "Toy"
-name = "a toy"
-source = "made up for tests"
-
-[loader]
-node = "ToyLoader"
-pack = "toys"
-url = "https://example.org"
-
-[detect]
-all = ["one.0.weight"]
-
-[[units]]
-pattern = 'one\.\d+'
-attributes = []
-"""
 SOURCE = "model.safetensors"
 TARGET = "model-DF11.safetensors"
 PARTIAL = TARGET + ".partial"
@@ -82,7 +65,7 @@ class World:
         self.target = folder / TARGET
         self.partial = folder / PARTIAL
         self.journal = folder / JOURNAL
-        (folder / "toy.toml").write_text(ARCHITECTURE)
+        (folder / "toy.toml").write_text(toy_architecture("one"))
         write_safetensors(self.source, tensors(scale))
         self._source = self._source_state()
         self._results: dict[tuple[str, ...], bytes] = {}

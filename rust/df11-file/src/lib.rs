@@ -30,6 +30,7 @@ mod report;
 pub mod restore;
 mod source;
 mod stored;
+mod sync;
 mod system;
 mod task;
 

@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::{
-        Mutex, PoisonError,
+        Mutex,
         atomic::{
             AtomicBool, AtomicU8, AtomicU64,
             Ordering::{Relaxed, SeqCst},
@@ -12,7 +12,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::error::{Code, Error, Result};
+use crate::{
+    error::{Code, Error, Result},
+    sync::lock,
+};
 
 /// What a job is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,30 +165,17 @@ impl Progress {
 
     /// Sets what takes the job's files away where it is abandoned.
     pub(crate) fn on_abandon(&self, cleanup: impl FnOnce() + Send + 'static) {
-        *self
-            .cleanup
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(Box::new(cleanup));
+        *lock(&self.cleanup.0) = Some(Box::new(cleanup));
     }
 
     /// The job has ended: what would take its files away holds one of them open, and so its space.
     pub(crate) fn forget_cleanup(&self) {
-        *self
-            .cleanup
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = None;
+        *lock(&self.cleanup.0) = None;
     }
 
     /// Gives the job up, which was asked to stop and does not: a disk does not answer. What takes its files away; none where it must be waited for.
     pub(crate) fn abandon(&self) -> Option<Box<dyn FnOnce() + Send>> {
-        let mut cleanup = self
-            .cleanup
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let cleanup = cleanup.take()?;
+        let cleanup = lock(&self.cleanup.0).take()?;
         let given_up = self.end.compare_exchange(OPEN, ABANDONED, SeqCst, SeqCst);
         given_up.is_ok().then_some(cleanup)
     }

@@ -60,15 +60,13 @@ pub fn sync_folder(folder: &Path) {
     }
 }
 
-/// Whether a file has more than one name (hard links).
-pub fn has_other_names(file: &std::fs::Metadata) -> bool {
+/// Whether something found without following links is a file, and has no other name (hard link) as far as the system tells.
+pub fn is_file_of_one_name(found: &std::fs::Metadata) -> bool {
     #[cfg(unix)]
-    return std::os::unix::fs::MetadataExt::nlink(file) > 1;
+    let names = std::os::unix::fs::MetadataExt::nlink(found);
     #[cfg(not(unix))]
-    {
-        let _ = file;
-        false
-    }
+    let names = 1;
+    found.is_file() && names <= 1
 }
 
 /// Whether `file` is what stands at `path`, and no link to it.

@@ -15,6 +15,7 @@ use std::{
 use crate::{
     error::{Code, Error, Result},
     progress::{Progress, Snapshot, cancelled},
+    sync::lock,
     system,
 };
 
@@ -49,7 +50,7 @@ const REMOVE: Duration = Duration::from_millis(200);
 
 impl<R> Shared<R> {
     fn outcome(&self) -> MutexGuard<'_, Option<Result<R>>> {
-        self.outcome.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.outcome)
     }
 
     /// Sets the outcome, where there is none yet.

@@ -9,11 +9,12 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read},
     path::{Path, PathBuf},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
 };
 
 use crate::{
     error::{Code, Error, Result},
+    sync::lock,
     system,
 };
 
@@ -61,7 +62,7 @@ impl Journal {
         let failed = |error: io::Error| Error::write(&path, &error).during("opening it");
         match fs::symlink_metadata(&path) {
             // A link leads to a file that has another name: not one of ours, whatever it holds.
-            Ok(found) if !found.is_file() || system::has_other_names(&found) => {
+            Ok(found) if !system::is_file_of_one_name(&found) => {
                 return Err(foreign(&path));
             }
             _ => {}
@@ -144,7 +145,7 @@ impl Journal {
     }
 
     fn end(&self) -> MutexGuard<'_, End> {
-        self.end.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.end)
     }
 
     fn failed(&self, error: &io::Error) -> Error {
@@ -157,7 +158,7 @@ pub fn tidy(target: &Path) {
     let path = Journal::path_of(target);
     let start = || {
         let found = fs::symlink_metadata(&path).ok()?;
-        let is_one = found.is_file() && !system::has_other_names(&found);
+        let is_one = system::is_file_of_one_name(&found);
         let mut start = Vec::new();
         let file = is_one.then(|| File::open(&path).ok()).flatten()?;
         file.take(MARK.len() as u64).read_to_end(&mut start).ok()?;
@@ -203,7 +204,8 @@ fn parse_file(file: &File) -> io::Result<(Kind, Vec<Record>, u64)> {
     parse(io::BufReader::new(file.take(MAX_JOURNAL)))
 }
 
-fn foreign(path: &Path) -> Error {
+/// The refusal to touch what stands where a file of ours would go.
+pub fn foreign(path: &Path) -> Error {
     let message = "this file is in the way, and it is not one that DFloat11 Compress left";
     Error::new(Code::PartialForeign, message)
         .hint("Rename or delete it.")

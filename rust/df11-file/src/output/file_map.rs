@@ -166,7 +166,7 @@ impl FileMap {
         let units = plan.units.iter().zip(layouts).enumerate();
         let entries = units
             .flat_map(|(index, (unit, layout))| with_roles(index, unit_tensors(unit, layout)))
-            .chain(passthrough(plan));
+            .chain(passthrough(plan, |_| true));
         let mut map = Self::new(plan, 0);
         map.add_official(0, entries.collect(), &plan.plain_metadata());
         map
@@ -180,7 +180,7 @@ impl FileMap {
                 .into_iter()
                 .skip(SPLIT_POSITIONS)
         });
-        let mut entries: Vec<_> = splits.chain(passthrough(plan)).collect();
+        let mut entries: Vec<_> = splits.chain(passthrough(plan, |_| true)).collect();
         entries.sort_by(|(a, _), (b, _)| {
             (a.dtype == Dtype::U8)
                 .cmp(&(b.dtype == Dtype::U8))
@@ -196,10 +196,7 @@ impl FileMap {
     /// The map of a folder with a file for each unit: the first file holds what belongs to none.
     fn split(plan: &Plan, header_bytes: Option<u64>) -> Self {
         let mut map = Self::new(plan, header_bytes.unwrap_or(0));
-        let rest = passthrough(plan)
-            .zip(&map.companions)
-            .filter(|(_, companion)| companion.is_none());
-        let rest = rest.map(|(entry, _)| entry).collect();
+        let rest = passthrough(plan, |tensor| map.companions[tensor].is_none()).collect();
         map.add_official(0, rest, &plan.plain_metadata());
         map.files
             .extend((1..=plan.units.len()).map(|file| FileLayout {
@@ -247,14 +244,12 @@ impl FileMap {
     pub fn place(&mut self, plan: &Plan, index: usize, layout: &UnitLayout) {
         let tensors = unit_tensors(&plan.units[index], layout);
         if plan.form == Form::Folder {
-            let companions = self.companions.iter();
-            let beside: Vec<_> = passthrough(plan)
-                .zip(companions)
-                .filter(|(_, companion)| **companion == Some(index))
-                .map(|(entry, _)| entry)
-                .collect();
-            let entries = with_roles(index, tensors).into_iter().chain(beside);
-            return self.add_official(index + 1, entries.collect(), &[]);
+            let mut entries = with_roles(index, tensors);
+            let companions = &self.companions;
+            entries.extend(passthrough(plan, |tensor| {
+                companions[tensor] == Some(index)
+            }));
+            return self.add_official(index + 1, entries, &[]);
         }
         for (field, entry) in tensors.into_iter().enumerate().take(SPLIT_POSITIONS) {
             self.push(0, entry, Role::Unit(index, field));
@@ -350,8 +345,13 @@ fn with_roles(index: usize, tensors: [TensorEntry; 6]) -> Vec<(TensorEntry, Role
         .collect()
 }
 
-fn passthrough(plan: &Plan) -> impl Iterator<Item = (TensorEntry, Role)> {
-    plan.passthrough.iter().enumerate().map(|(index, tensor)| {
+fn passthrough(
+    plan: &Plan,
+    is_wanted: impl Fn(usize) -> bool,
+) -> impl Iterator<Item = (TensorEntry, Role)> {
+    let tensors = plan.passthrough.iter().enumerate();
+    let wanted = tensors.filter(move |(index, _)| is_wanted(*index));
+    wanted.map(|(index, tensor)| {
         let entry = TensorEntry {
             name: tensor.name.clone(),
             dtype: tensor.dtype,

@@ -5,17 +5,19 @@ use std::{
     fs::{self, File, OpenOptions},
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard},
 };
 
 use super::{
     PartialFile,
-    partial::{check_space, foreign, path_of},
+    partial::{check_space, path_of},
 };
 use crate::{
     error::{Code, Error, Result},
+    journal::foreign,
     plan::{folder_of, is_df11_folder, is_taken, target_exists},
     progress::Progress,
+    sync::lock,
     system,
 };
 
@@ -69,7 +71,7 @@ impl PartialFolder {
             open: Mutex::new(VecDeque::new()),
         };
         if is_left {
-            clear(&folder.path).map_err(|error| failed_at(&folder.path, &error))?;
+            clear(&folder.path).map_err(|error| Error::write(&folder.path, &error))?;
         }
         Ok((folder, is_left))
     }
@@ -215,8 +217,10 @@ impl PartialFolder {
     }
 
     /// Removes the files, and the folder where nothing else is in it.
-    fn remove(&self) {
+    fn remove(&mut self) {
+        self.handles().clear();
         let _ = clear(&self.path);
+        self.lock = None;
         let _ = fs::remove_dir(&self.path);
     }
 
@@ -242,8 +246,8 @@ impl PartialFolder {
         Ok(file)
     }
 
-    fn handles(&self) -> std::sync::MutexGuard<'_, VecDeque<(usize, Arc<File>)>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn handles(&self) -> MutexGuard<'_, VecDeque<(usize, Arc<File>)>> {
+        lock(&self.open)
     }
 }
 
@@ -251,16 +255,9 @@ impl Drop for PartialFolder {
     fn drop(&mut self) {
         // Without the lock the folder has its name, or is another run's.
         if self.lock.is_some() {
-            self.handles().clear();
-            let _ = clear(&self.path);
-            self.lock = None;
-            let _ = fs::remove_dir(&self.path);
+            self.remove();
         }
     }
-}
-
-fn failed_at(path: &Path, error: &io::Error) -> Error {
-    Error::write(path, error)
 }
 
 /// Removes all files of a folder but the locked one and its journal.

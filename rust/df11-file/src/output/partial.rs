@@ -4,16 +4,17 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read},
     path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::Mutex,
 };
 
 use fs4::{FileExt, TryLockError};
 
 use crate::{
     error::{Code, Error, Result},
-    journal::{self, Holder, Journal, Record},
+    journal::{self, Holder, Journal, Record, foreign},
     plan::{folder_of, target_exists},
     progress::Progress,
+    sync::lock,
     system,
 };
 
@@ -58,7 +59,7 @@ impl PartialFile {
     pub fn open(target: &Path) -> Result<(Self, Option<Vec<Record>>)> {
         let path = path_of(target);
         let (file, left) = open(&path)?;
-        lock(&file, left, &path, target)?;
+        claim(&file, left, &path, target)?;
         if left && !is_ours(&file, target) {
             return Err(foreign(&path));
         }
@@ -157,7 +158,7 @@ impl PartialFile {
     /// # Errors
     /// `E_NO_SPACE`, `E_WRITE`.
     pub fn write(&self, bytes: &[u8], offset: u64) -> Result<()> {
-        let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = lock(&self.turn);
         system::write_all_at(&self.file, bytes, offset).map_err(|error| self.failed(&error))
     }
 
@@ -303,7 +304,7 @@ fn open(path: &Path) -> Result<(File, bool)> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             // A link leads to a file that has another name: not one of ours, whatever it holds.
             let found = fs::symlink_metadata(path).map_err(failed)?;
-            if !found.is_file() || system::has_other_names(&found) {
+            if !system::is_file_of_one_name(&found) {
                 return Err(foreign(path));
             }
             Ok((options.open(path).map_err(failed)?, true))
@@ -316,7 +317,7 @@ fn open(path: &Path) -> Result<(File, bool)> {
 ///
 /// # Errors
 /// `E_TARGET_BUSY` where another run holds it, with what is known of that run.
-fn lock(file: &File, left: bool, path: &Path, target: &Path) -> Result<()> {
+fn claim(file: &File, left: bool, path: &Path, target: &Path) -> Result<()> {
     let locked = FileExt::try_lock(file);
     // The run that held the lock may have taken the file away, or given it the target's name.
     if !system::is_at(file, path) {
@@ -382,12 +383,4 @@ fn is_ours(file: &File, target: &Path) -> bool {
         headers.any(|header| start == header)
     };
     read.is_ok() && (start.is_empty() || start == MARKER || is_announced())
-}
-
-/// The refusal to touch what stands where the partial form would go.
-pub fn foreign(path: &Path) -> Error {
-    let message = "this file is in the way, and it is not one that DFloat11 Compress left";
-    Error::new(Code::PartialForeign, message)
-        .hint("Rename or delete it.")
-        .at_path(path)
 }

@@ -2,10 +2,10 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard},
 };
 
-use crate::{changes::Changes, journal::TensorFacts, plan::Plan};
+use crate::{changes::Changes, journal::TensorFacts, plan::Plan, sync::lock};
 
 /// Facts by index in the source's header.
 #[derive(Debug, Default)]
@@ -47,6 +47,6 @@ impl SourceFacts {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, TensorFacts>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }

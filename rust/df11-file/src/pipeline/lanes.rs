@@ -1,10 +1,6 @@
 //! A long run, read by several threads: each takes the next piece, reads, counts and hashes it while it lies in the cache.
 
-use std::{
-    mem,
-    sync::{Mutex, MutexGuard, PoisonError},
-    thread,
-};
+use std::{mem, sync::Mutex, thread};
 
 use df11_codec::{ExponentHistogram, Kernel};
 use xxhash_rust::xxh3::Xxh3;
@@ -15,6 +11,7 @@ use crate::{
     error::Result,
     progress::Progress,
     source::Source,
+    sync::lock,
     task::{spawn_scoped, stopped},
 };
 
@@ -143,10 +140,6 @@ impl<'a> InOrder<'a> {
         let (_, bytes) = self.waiting.swap_remove(found);
         Some((hasher, bytes))
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

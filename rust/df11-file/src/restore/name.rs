@@ -39,10 +39,10 @@ fn harmless_folder(name: &str) -> Option<&str> {
 
 /// The last component of a name, where it is a plain file name of a checkpoint on every system.
 fn harmless(name: &str) -> Option<&str> {
-    let name = name.rsplit(['/', '\\']).next()?;
+    let name = harmless_folder(name)?;
     let ending = Path::new(name).extension()?.to_str()?.to_ascii_lowercase();
     let is_checkpoint = ["safetensors", "sft"].contains(&ending.as_str());
-    (is_checkpoint && file_name::complaint(name).is_none()).then_some(name)
+    is_checkpoint.then_some(name)
 }
 
 #[cfg(test)]

@@ -9,11 +9,10 @@ use df11_file::{
 
 use crate::{
     common::{
-        checkpoint::{Layout, Tensor, write},
+        checkpoint::{Layout, write},
         folder::{ModelFolder, contents},
         forged::Forged,
         result::ResultFile,
-        weights,
     },
     folders::model,
 };
@@ -125,13 +124,7 @@ fn without_a_name_it_goes_beside() {
 
 #[test]
 fn names_in_a_description_cannot_leave_the_folder() {
-    let folder = ModelFolder::in_layout(
-        vec![vec![Tensor::bf16(
-            "one.0.weight",
-            weights::realistic(1, 3000),
-        )]],
-        "transformers",
-    );
+    let folder = ModelFolder::with_one_unit(3000);
     folder.run(folder.world.options()).unwrap();
     let rest = folder.target().join("model.safetensors");
     for name in ["../evil.json", "/tmp/evil", "con.json", "", "CONFIG.JSON"] {

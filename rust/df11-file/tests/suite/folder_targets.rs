@@ -181,13 +181,7 @@ fn a_folder_left_by_an_interrupted_run_is_replaced_and_a_foreign_one_is_not() {
 
 #[test]
 fn a_second_run_waits_for_nobody() {
-    let folder = ModelFolder::in_layout(
-        vec![vec![Tensor::bf16(
-            "one.0.weight",
-            weights::realistic(1, 4_000_000),
-        )]],
-        "transformers",
-    );
+    let folder = ModelFolder::with_one_unit(4_000_000);
     let slow = Options {
         max_rate: Some(200_000),
         ..folder.world.options()

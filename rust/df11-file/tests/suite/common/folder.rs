@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use super::{
     checkpoint::{Layout, Tensor, write},
+    weights,
     world::World,
 };
 
@@ -127,6 +128,12 @@ impl ModelFolder {
         fs::write(folder.file("config.json"), CONFIG).unwrap();
         folder.world.define(&definition(layout));
         folder
+    }
+
+    /// One of a single unit of so many weights, `one.0`, for transformers.
+    pub fn with_one_unit(weights: usize) -> Self {
+        let unit = Tensor::bf16("one.0.weight", weights::realistic(1, weights));
+        Self::in_layout(vec![vec![unit]], "transformers")
     }
 
     /// Where results go unless the test says otherwise.
