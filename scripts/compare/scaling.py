@@ -4,7 +4,7 @@ from pathlib import Path
 
 from compare.report import Ratio, Section, number
 from compare.runs import DF11, Turns, median, paired, rates, run, start_rates, tell
-from compare.sources import DISTRIBUTIONS, write_architecture, write_checkpoint, write_weights
+from compare.sources import DISTRIBUTIONS, write_architecture, write_checkpoint, write_repeated, write_weights
 
 # How long each rate in memory is measured.
 SECONDS = 1.0
@@ -16,7 +16,11 @@ def measure(work: Path, weights: int, large_unit: int, pairs: int, turns: Turns)
     write_architecture(work)
     raw = work / "weights.bin"
     write_weights(raw, next(iter(DISTRIBUTIONS.values())), weights)
-    return [threads(raw, weights, pairs, turns), unit_sizes(work, raw, large_unit, pairs, turns)]
+    return [
+        threads(raw, weights, pairs, turns),
+        unit_sizes_in_memory(work, raw, large_unit, pairs, turns),
+        unit_sizes(work, raw, large_unit, pairs, turns),
+    ]
 
 
 def threads(raw: Path, weights: int, pairs: int, turns: Turns) -> Section:
@@ -38,6 +42,30 @@ def threads(raw: Path, weights: int, pairs: int, turns: Turns) -> Section:
     for name, (processes, one) in found.items():
         section.rows.append([name, number(median(processes) / 1e6), number(median(one) / 1e6)])
         section.ratios.append(Ratio(f"two threads / two processes, {name}", paired(one, processes), at_least=0.92))
+    return section
+
+
+def unit_sizes_in_memory(work: Path, raw: Path, large_unit: int, pairs: int, turns: Turns) -> Section:
+    section = Section(
+        "One large unit, and one of a 64th of it",
+        ["weights", "compress"],
+        notes=[f"Million weights a second, from memory to memory, 2 threads, median of {pairs} rounds."],
+    )
+    sizes = (large_unit, large_unit // 64)
+    found: dict[int, list[float]] = {size: [] for size in sizes}
+    for size in sizes:
+        write_repeated(work / f"{size}.bin", raw, 2 * size)
+    for _ in range(pairs):
+        with turns.turn():
+            for size in sizes:
+                rate = rates(start_rates(work / f"{size}.bin", 2, SECONDS))[RATES["compress"]]
+                found[size].append(rate)
+                tell(f"a unit of {size:,} weights: {rate / 1e6:.0f}")
+    for size in sizes:
+        section.rows.append([f"{size:,}", number(median(found[size]) / 1e6)])
+        (work / f"{size}.bin").unlink()
+    large, small = found.values()
+    section.ratios.append(Ratio("large unit / small unit", paired(large, small), at_least=0.95))
     return section
 
 

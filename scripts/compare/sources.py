@@ -57,11 +57,16 @@ def write_checkpoint(path: Path, weights: Path, units: Sequence[int]) -> None:
         header[f"unit.{index}.weight"] = {"dtype": "BF16", "shape": [count], "data_offsets": ends}
         offset = ends[1]
     text = json.dumps(header).encode()
+    write_repeated(path, weights, offset, struct.pack("<Q", len(text)) + text)
+
+
+def write_repeated(path: Path, weights: Path, size: int, start: bytes = b"") -> None:
+    """`start`, then so many bytes of `weights`, over and over."""
     with path.open("wb") as file, weights.open("rb") as data:
-        file.write(struct.pack("<Q", len(text)) + text)
+        file.write(start)
         file.flush()
-        while offset:
-            offset -= os.copy_file_range(data.fileno(), file.fileno(), min(offset, weights.stat().st_size), 0)
+        while size:
+            size -= os.copy_file_range(data.fileno(), file.fileno(), min(size, weights.stat().st_size), 0)
         os.fsync(file.fileno())
 
 
@@ -69,4 +74,12 @@ def write_architecture(folder: Path) -> None:
     (folder / "toy.toml").write_text(ARCHITECTURE)
 
 
-__all__ = ["DISTRIBUTIONS", "PIECE", "make_piece", "write_architecture", "write_checkpoint", "write_weights"]
+__all__ = [
+    "DISTRIBUTIONS",
+    "PIECE",
+    "make_piece",
+    "write_architecture",
+    "write_checkpoint",
+    "write_repeated",
+    "write_weights",
+]
