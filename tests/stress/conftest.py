@@ -15,6 +15,7 @@ import pytest
 
 from support.faults import Faults
 
+from .folder_world import FolderWorld
 from .world import World
 
 FULL = os.environ.get("STRESS_FULL") == "1"
@@ -54,6 +55,13 @@ def world(df11: Path, scratch: Path) -> World:
     folder = scratch / "world"
     folder.mkdir()
     return World(df11, folder)
+
+
+@pytest.fixture
+def folder_world(df11: Path, scratch: Path) -> FolderWorld:
+    folder = scratch / "folder-world"
+    folder.mkdir()
+    return FolderWorld(df11, folder)
 
 
 @pytest.fixture

@@ -5,12 +5,14 @@ The run ends with a named error or well, and the next one ends well.
 
 import errno
 import random
+from pathlib import Path
 
 import pytest
 
 from support.faults import Faults
 
 from .conftest import Length
+from .folder_world import FolderWorld
 from .world import Ended, World
 
 ERRORS = {
@@ -38,10 +40,25 @@ def assert_told(ended: Ended, world: World) -> None:
     assert "panic" not in ended.errors, ended.errors
 
 
-@pytest.mark.parametrize("options", [(), ("--header", "official"), ("--if-exists", "replace")], ids=" ".join)
+MODES = [(), ("--header", "official"), ("--if-exists", "replace")]
+
+
+@pytest.mark.parametrize("options", MODES, ids=" ".join)
 def test_every_call_fails_once(
     world: World, faults: Faults, rng: random.Random, length: Length, options: tuple[str, ...]
 ) -> None:
+    fail_often(world, faults, rng, length.fault_share, options)
+
+
+@pytest.mark.parametrize("options", MODES, ids=" ".join)
+def test_every_call_fails_once_for_a_folder(
+    folder_world: FolderWorld, scratch: Path, rng: random.Random, length: Length, options: tuple[str, ...]
+) -> None:
+    fail_often(folder_world, Faults.build(scratch, folder_world.folder), rng, length.fault_share / 2, options)
+
+
+def fail_often(world: World, faults: Faults, rng: random.Random, share: float, options: tuple[str, ...]) -> None:
+    """Runs of which a call fails, that share of all there are; each is followed by one that ends well."""
     undisturbed = world.undisturbed(*options)
     world.run(*options, environment=faults.environment()).report  # noqa: B018
     assert world.take_result() == undisturbed
@@ -51,7 +68,7 @@ def test_every_call_fails_once(
         for number in range(1, count + 1)
         for what in ERRORS[kind]
     ]
-    chosen = rng.sample(rules, max(10, round(len(rules) * length.fault_share)))
+    chosen = rng.sample(rules, max(10, round(len(rules) * share)))
     # Rare ones always.
     chosen += [rule for rule in rules if rule.split(":")[0] in ("rename", "link", "unlink", "truncate")]
     met = 0

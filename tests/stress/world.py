@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -21,6 +22,9 @@ PARTIAL = TARGET + ".partial"
 JOURNAL = TARGET + ".journal"
 # Of units that are read once, twice, and not at all after others; some tensors between them.
 UNITS = (300_000, 700_000, 20_000, 1_500_000, 400_000, 600_000)
+
+# A file's bytes, or those of a folder's files by name.
+Result = bytes | dict[str, bytes]
 
 
 def tensors(scale: float = 1) -> Tensors:
@@ -65,10 +69,13 @@ class World:
         self.target = folder / TARGET
         self.partial = folder / PARTIAL
         self.journal = folder / JOURNAL
-        (folder / "toy.toml").write_text(toy_architecture("one"))
-        write_safetensors(self.source, tensors(scale))
+        self.make_source(scale)
         self._source = self._source_state()
-        self._results: dict[tuple[str, ...], bytes] = {}
+        self._results: dict[tuple[str, ...], Result] = {}
+
+    def make_source(self, scale: float) -> None:
+        (self.folder / "toy.toml").write_text(toy_architecture("one"))
+        write_safetensors(self.source, tensors(scale))
 
     def start(self, *options: str, environment: dict[str, str] | None = None) -> "subprocess.Popen[str]":
         command = [str(self.df11), "compress", str(self.source), "-o", str(self.target), "--json", *options]
@@ -87,26 +94,33 @@ class World:
         process = self.start(*options, environment=environment)
         return wait(process, started, seconds)
 
-    def undisturbed(self, *options: str) -> bytes:
+    def undisturbed(self, *options: str) -> Result:
         """The result of a run that nothing disturbs."""
         if options not in self._results:
             self.run(*options).report  # noqa: B018
             self._results[options] = self.take_result()
         return self._results[options]
 
-    def take_result(self) -> bytes:
-        """The finished file's bytes; nothing else is left, and the file is removed."""
-        assert self.files() == {SOURCE, TARGET, "toy.toml"}
-        result = self.target.read_bytes()
-        self.target.unlink()
+    def take_result(self) -> Result:
+        """The finished file's bytes, or a folder's by name; nothing else is left, and it is removed."""
+        assert self.files() == {self.source.name, self.target.name, "toy.toml"}
+        result = contents(self.target)
+        if self.target.is_dir():
+            shutil.rmtree(self.target)
+        else:
+            self.target.unlink()
         self.assert_source_untouched()
         return result
+
+    def may_be_left(self) -> set[str]:
+        """What the folder may hold when a run was killed."""
+        return {path.name for path in (self.source, self.target, self.partial, self.journal)} | {"toy.toml"}
 
     def files(self) -> set[str]:
         return {path.name for path in self.folder.iterdir()}
 
     def assert_clean(self) -> None:
-        assert self.files() == {SOURCE, "toy.toml"}
+        assert self.files() == {self.source.name, "toy.toml"}
         self.assert_source_untouched()
 
     def assert_source_untouched(self) -> None:
@@ -117,9 +131,18 @@ class World:
         self._source = self._source_state()
         self._results.clear()
 
-    def _source_state(self) -> tuple[str, int]:
-        with self.source.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest(), self.source.stat().st_mtime_ns
+    def _source_state(self) -> list[tuple[str, str, int]]:
+        files = sorted(self.source.iterdir()) if self.source.is_dir() else [self.source]
+        return [(file.name, digest(file), file.stat().st_mtime_ns) for file in files]
+
+
+def digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def contents(path: Path) -> Result:
+    return {file.name: file.read_bytes() for file in path.iterdir()} if path.is_dir() else path.read_bytes()
 
 
 def wait(process: "subprocess.Popen[str]", started: float, seconds: float = 120) -> Ended:

@@ -52,6 +52,9 @@ pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
     }
 }
 
+/// Whether a folder can get another name while a file in it is open.
+pub const RENAMES_OPEN_FOLDERS: bool = !cfg!(windows);
+
 /// Makes a rename in `folder` durable, where the system can. Windows has no such call and needs none; some file systems refuse it,
 /// and a folder that may be written to need not be readable.
 pub fn sync_folder(folder: &Path) {

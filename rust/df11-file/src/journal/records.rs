@@ -1,11 +1,15 @@
-//! What a journal tells. Hashes are xxh3; offsets and bytes are those of the partial file.
+//! What a journal tells. Hashes are xxh3; offsets and bytes are those of the partial file; in a folder offsets are addresses, which tell the file too.
 
 use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::holder::Holder;
 use crate::{
     changes::Changes,
-    output::{Region, manifest::Stamp},
+    output::{
+        Region,
+        manifest::{Stamp, texts},
+    },
     plan::Plan,
     report::UnitReport,
 };
@@ -46,6 +50,10 @@ pub struct Fingerprint {
     pub header: String,
     /// Whether units may be left as they are.
     pub keep_uncompressed: bool,
+    /// Whether it is a file, a folder, or a folder with one file of tensors.
+    pub form: String,
+    /// xxh3 of a source folder's index and configuration, which the result may hold; none where the source is a file.
+    pub source_texts: Option<u64>,
     /// Source, architecture, names, cast, verification.
     pub stamp: Stamp,
 }
@@ -58,6 +66,11 @@ impl Fingerprint {
             source_name: plan.source.name(),
             header: plan.options.header.as_str().to_owned(),
             keep_uncompressed: plan.options.keep_uncompressed,
+            form: plan.form.as_str().to_owned(),
+            source_texts: plan
+                .source
+                .folder()
+                .map(|folder| xxh3_64(texts(folder).as_bytes())),
             stamp: Stamp::of(plan),
         }
     }
@@ -67,7 +80,9 @@ impl Fingerprint {
         let (now, then) = (&self.stamp, &before.stamp);
         let reasons = [
             (
-                now.source != then.source || self.source_name != before.source_name,
+                now.source != then.source
+                    || self.source_name != before.source_name
+                    || self.source_texts != before.source_texts,
                 "the source has changed since",
             ),
             (

@@ -198,11 +198,11 @@ impl FileMap {
         let mut map = Self::new(plan, header_bytes.unwrap_or(0));
         let rest = passthrough(plan, |tensor| map.companions[tensor].is_none()).collect();
         map.add_official(0, rest, &plan.plain_metadata());
-        map.files
-            .extend((1..=plan.units.len()).map(|file| FileLayout {
-                start: file as u64 * FILE_SPAN,
-                ..FileLayout::default()
-            }));
+        // By its number among all units, whichever are left as they are: that tells the file's name.
+        map.files.extend(plan.units.iter().map(|unit| FileLayout {
+            start: (unit.number as u64 + 1) * FILE_SPAN,
+            ..FileLayout::default()
+        }));
         map
     }
 

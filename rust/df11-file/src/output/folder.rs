@@ -1,47 +1,55 @@
 //! The partial folder: beside the target, marked as ours, locked, and renamed only when complete.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashSet, VecDeque},
     fs::{self, File, OpenOptions},
     io,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard},
 };
 
+use fs4::FileExt;
+
 use super::{
-    PartialFile,
-    partial::{check_space, path_of},
+    FileHeader, PartialFile,
+    form::place,
+    partial::{check_space, kept_in, path_of, taken_away},
 };
 use crate::{
     error::{Code, Error, Result},
-    journal::foreign,
+    journal::{Record, foreign},
     plan::{folder_of, is_df11_folder, is_taken, target_exists},
     progress::Progress,
     sync::lock,
     system,
 };
 
-/// In it, the marked and locked file has this name, which no other file can have, and the ending of partial files.
+/// In it, the marked and locked file and its journal have this name, which no other file can have, with the endings of partial files and journals.
 const LOCK: &str = ".df11";
+const MARKS: [&str; 2] = [".df11.partial", ".df11.journal"];
+/// What a file of tensors begins with until it has a header.
+const NO_HEADER: &[u8] = &[0; 8];
 /// Files that are open at a time; systems allow a process 256 or more.
 const MAX_OPEN: usize = 64;
 
-/// A folder being written. Dropped before [`Self::commit`], it is removed.
+/// A folder being written. Dropped before [`Self::commit`], it is removed, unless it was kept.
 #[derive(Debug)]
 pub struct PartialFolder {
     path: PathBuf,
     target: PathBuf,
+    /// Marks it as ours and keeps its journal; none where it has its name or is kept.
     lock: Option<PartialFile>,
     names: Vec<String>,
     open: Mutex<VecDeque<(usize, Arc<File>)>>,
 }
 
 impl PartialFolder {
-    /// Creates the partial folder of `target` for files of these names. The flag says whether one left by an interrupted run was replaced.
+    /// Takes the partial folder of `target` for files of these names, new or left by an interrupted run, whose records are told. It is to be restarted or
+    /// gone on with.
     ///
     /// # Errors
-    /// `E_PARTIAL_FOREIGN` where something without our marker stands there, `E_TARGET_BUSY` where another run holds it.
-    pub fn create(target: &Path, names: Vec<String>) -> Result<(Self, bool)> {
+    /// `E_PARTIAL_FOREIGN` where something without our marker stands there, `E_TARGET_BUSY` where another run holds it; `E_WRITE`, `E_NO_SPACE`.
+    pub fn open(target: &Path, names: Vec<String>) -> Result<(Self, Option<Vec<Record>>)> {
         let path = path_of(target);
         let failed = |error| Error::write(&path, &error);
         let is_left = match fs::create_dir(&path) {
@@ -55,11 +63,14 @@ impl PartialFolder {
             }
             Err(error) => return Err(failed(error)),
         };
-        let (lock, _) = PartialFile::create(&path.join(LOCK)).map_err(|mut error| {
+        let marker = path.join(LOCK);
+        let (lock, records) = PartialFile::open(&marker).map_err(|mut error| {
             // Where anything is in it, it stays.
             let _ = fs::remove_dir(&path);
             if error.code == Code::TargetBusy {
-                error.path = Some(target.to_path_buf());
+                let is_held = error.path.as_ref() == Some(&marker);
+                let place = if is_held { target } else { path.as_path() };
+                error.path = Some(place.to_path_buf());
             }
             error
         })?;
@@ -70,10 +81,58 @@ impl PartialFolder {
             names,
             open: Mutex::new(VecDeque::new()),
         };
-        if is_left {
-            clear(&folder.path).map_err(|error| Error::write(&folder.path, &error))?;
+        Ok((folder, is_left.then(|| records.unwrap_or_default())))
+    }
+
+    /// Removes the marks of a run that was killed when its folder had just got its name.
+    pub fn tidy(target: &Path) {
+        let marker = target.join(LOCK);
+        if fs::symlink_metadata(path_of(&marker)).is_ok() {
+            // One that is held is about to be removed; one that is opened is, as soon as it is dropped.
+            drop(PartialFile::open(&marker));
         }
-        Ok((folder, is_left))
+        PartialFile::tidy(&marker);
+    }
+
+    /// Removes all files, and what the journal tells of them.
+    ///
+    /// # Errors
+    /// `E_WRITE`, `E_NO_SPACE`.
+    pub fn restart(&self) -> Result<()> {
+        self.clear(|_| false)?;
+        self.marker()?.restart()
+    }
+
+    /// Goes on with what an interrupted run has left. Files that hold no tensors are written anew.
+    ///
+    /// # Errors
+    /// `E_WRITE`, `E_NO_SPACE`.
+    pub fn go_on(&self) -> Result<()> {
+        let names: HashSet<_> = self.names.iter().map(String::as_str).collect();
+        self.clear(|name| names.contains(name))?;
+        self.marker()?.go_on()?;
+        // A run may have been killed when it had given files their headers.
+        for number in 0..self.names.len() {
+            if self.reaches(number, NO_HEADER.len() as u64) {
+                self.write(NO_HEADER, number, 0)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a record to its journal.
+    ///
+    /// # Errors
+    /// `E_WRITE`, `E_NO_SPACE`.
+    pub fn note(&self, record: &Record) -> Result<()> {
+        self.marker()?.note(record)
+    }
+
+    /// Whether file number `file` is there and reaches to byte `end`.
+    pub fn reaches(&self, file: usize, end: u64) -> bool {
+        let name = self.names.get(file);
+        let stat = name.and_then(|name| fs::metadata(self.path.join(name)).ok());
+        stat.is_some_and(|stat| stat.len() >= end)
     }
 
     /// Removes it, to be called where this run cannot do so itself.
@@ -81,13 +140,11 @@ impl PartialFolder {
     /// # Errors
     /// `E_WRITE` where the system does not give a second handle.
     pub fn remover(&self) -> Result<Box<dyn FnOnce() + Send>> {
-        let unlock = self.lock.as_ref().map(PartialFile::remover).transpose()?;
         let path = self.path.clone();
+        let empty = move || clear(&path, |_| false).is_ok();
+        let (unmark, path) = (self.marker()?.remover(empty)?, self.path.clone());
         Ok(Box::new(move || {
-            let _ = clear(&path);
-            if let Some(unlock) = unlock {
-                unlock();
-            }
+            unmark();
             let _ = fs::remove_dir(path);
         }))
     }
@@ -97,7 +154,28 @@ impl PartialFolder {
     /// # Errors
     /// `E_NO_SPACE`.
     pub fn check_space(&self, needed: u64) -> Result<()> {
-        check_space(&self.target, needed)
+        // What an interrupted run has written is there already.
+        let allocated = |name: &String| File::open(self.path.join(name))?.allocated_size();
+        let there: u64 = self.names.iter().flat_map(allocated).sum();
+        check_space(&self.target, needed.saturating_sub(there))
+    }
+
+    /// Gives each file its header and its length.
+    ///
+    /// # Errors
+    /// `E_NO_SPACE`, `E_WRITE`.
+    pub fn finish(&self, headers: &[FileHeader]) -> Result<()> {
+        // Without a header no reader takes a file for a whole one: it comes when everything else has come.
+        self.sync()?;
+        for file in headers {
+            let (number, _) = place(file.start);
+            self.write(&file.header, number, 0)?;
+            let path = self.file_path(number);
+            let open = self.file(number, &path);
+            let cut = open.and_then(|open| open.set_len(file.bytes));
+            cut.map_err(|error| Error::write(&path, &error))?;
+        }
+        Ok(())
     }
 
     /// Writes `bytes` at an offset of file number `file`.
@@ -139,7 +217,7 @@ impl PartialFolder {
         add().map_err(|error| Error::write(&path, &error))
     }
 
-    /// Flushes everything to the disk.
+    /// Flushes everything to the disk: the data before what the journal says of it.
     ///
     /// # Errors
     /// `E_WRITE`, `E_NO_SPACE`.
@@ -149,7 +227,8 @@ impl PartialFolder {
         open.iter().try_for_each(|(number, file)| {
             let synced = file.sync_all();
             synced.map_err(|error| Error::write(&self.file_path(*number), &error))
-        })
+        })?;
+        self.marker()?.sync_journal()
     }
 
     /// Flushes everything and gives the folder its name. An existing folder of DF11 files is replaced where `replace` says so; what it held besides is
@@ -162,16 +241,21 @@ impl PartialFolder {
         self.handles().clear();
         system::sync_folder(&self.path);
         progress.pass_the_last_moment()?;
+        if !self.marker()?.is_in_place() {
+            return Err(taken_away(&self.path));
+        }
         let aside = replace.then(|| self.move_aside()).transpose()?.flatten();
-        // The marker and its journal are no part of the result, and some systems rename no folder that holds an open file.
-        self.lock = None;
+        if !system::RENAMES_OPEN_FOLDERS
+            && let Some(lock) = self.lock.take()
+        {
+            lock.leave();
+        }
         // A folder without files is nothing that could be lost.
         let _ = fs::remove_dir(&self.target);
         if let Err(error) = fs::rename(&self.path, &self.target) {
             if let Some(aside) = &aside {
                 let _ = fs::rename(aside, &self.target);
             }
-            self.remove();
             return Err(if self.target.exists() {
                 target_exists(&self.target)
             } else {
@@ -179,6 +263,11 @@ impl PartialFolder {
             });
         }
         system::sync_folder(&folder_of(&self.target));
+        // It is complete from here on. Where these stay, the next run removes them.
+        for path in MARKS.map(|name| self.target.join(name)) {
+            let _ = fs::remove_file(path);
+        }
+        self.lock = None;
         Ok(aside.filter(|aside| !self.discard(aside)))
     }
 
@@ -216,12 +305,24 @@ impl PartialFolder {
         fs::remove_dir(aside).is_ok()
     }
 
-    /// Removes the files, and the folder where nothing else is in it.
-    fn remove(&mut self) {
-        self.handles().clear();
-        let _ = clear(&self.path);
+    /// Ends a failed run: after a failure that may pass, what is finished is kept, and the error says so.
+    pub fn give_up(mut self, error: Error) -> Error {
+        let keeps = |lock: &mut PartialFile| lock.keep(error.code);
+        if !self.lock.as_mut().is_some_and(keeps) {
+            return error;
+        }
         self.lock = None;
-        let _ = fs::remove_dir(&self.path);
+        kept_in(&self.path, error)
+    }
+
+    fn marker(&self) -> Result<&PartialFile> {
+        let ended = || Error::new(Code::Internal, "the folder was left already");
+        self.lock.as_ref().ok_or_else(ended)
+    }
+
+    fn clear(&self, is_kept: impl Fn(&str) -> bool) -> Result<()> {
+        self.handles().clear();
+        clear(&self.path, is_kept).map_err(|error| Error::write(&self.path, &error))
     }
 
     fn file_path(&self, file: usize) -> PathBuf {
@@ -239,6 +340,9 @@ impl PartialFolder {
             // The system tells of a failed write only whoever has the file open.
             oldest.sync_all()?;
         }
+        if !self.marker().is_ok_and(PartialFile::is_in_place) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         let file = Arc::new(options.open(path)?);
@@ -253,35 +357,43 @@ impl PartialFolder {
 
 impl Drop for PartialFolder {
     fn drop(&mut self) {
-        // Without the lock the folder has its name, or is another run's.
-        if self.lock.is_some() {
-            self.remove();
+        let Some(lock) = self.lock.take() else {
+            return;
+        };
+        self.handles().clear();
+        // The marker is the last to go: what is left without it would be nobody's.
+        if lock.is_in_place() && clear(&self.path, |_| false).is_err() {
+            return lock.leave();
         }
+        drop(lock);
+        let _ = fs::remove_dir(&self.path);
     }
 }
 
-/// Removes all files of a folder but the locked one and its journal.
-fn clear(folder: &Path) -> io::Result<()> {
+/// Removes all files of a folder but the marker, its journal, and those that are kept.
+fn clear(folder: &Path, is_kept: impl Fn(&str) -> bool) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
-        if !name.to_string_lossy().starts_with(&format!("{LOCK}.")) {
+        let name = name.to_string_lossy();
+        if !MARKS.contains(&&*name) && !is_kept(&name) {
             fs::remove_file(entry.path())?;
         }
     }
     Ok(())
 }
 
-/// Whether a folder is one that an interrupted run left: it holds a marked file, or nothing; and files only.
+/// Whether a folder is one that an interrupted run left: files only, and the marker among them; or nothing but what a run removes last.
 fn is_ours(folder: &Path) -> io::Result<bool> {
-    let (mut is_marked, mut entries) = (false, 0);
+    let (mut is_marked, mut others) = (false, 0);
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         if !entry.file_type()?.is_file() {
             return Ok(false);
         }
-        entries += 1;
-        is_marked |= entry.file_name().to_string_lossy() == format!("{LOCK}.partial");
+        let name = entry.file_name();
+        is_marked |= name == MARKS[0];
+        others += usize::from(name != MARKS[0] && name != MARKS[1]);
     }
-    Ok(is_marked || entries == 0)
+    Ok(is_marked || others == 0)
 }

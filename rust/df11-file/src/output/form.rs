@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{PartialFile, folder::PartialFolder};
+use super::{PartialFile, Region, folder::PartialFolder};
 use crate::{
     error::{Code, Error, Result},
     journal::Record,
@@ -11,6 +11,17 @@ use crate::{
 
 /// Addresses of one file of a folder: more bytes than any has.
 pub const FILE_SPAN: u64 = 1 << 44;
+
+/// The header of a finished file.
+#[derive(Debug)]
+pub struct FileHeader {
+    /// The address of the file's first byte.
+    pub start: u64,
+    /// The header, which is what the file begins with.
+    pub header: Vec<u8>,
+    /// Bytes of the whole file.
+    pub bytes: u64,
+}
 
 /// A result being written. Dropped before [`Self::commit`], it is removed.
 #[derive(Debug)]
@@ -23,7 +34,7 @@ pub enum Output {
 
 impl Output {
     /// Takes the partial form of `target`: a folder for files of these names, or a file where there are none. Where an interrupted run has left one, its
-    /// records are told: those of a file, to be restarted or gone on with; of a folder, which is begun anew, none.
+    /// records are told: it is to be restarted or gone on with.
     ///
     /// # Errors
     /// `E_PARTIAL_FOREIGN`, `E_TARGET_BUSY`; `E_WRITE`, `E_NO_SPACE`.
@@ -32,8 +43,8 @@ impl Output {
             let (file, left) = PartialFile::open(target)?;
             return Ok((Self::File(file), left));
         };
-        let (folder, left) = PartialFolder::create(target, names)?;
-        Ok((Self::Folder(folder), left.then(Vec::new)))
+        let (folder, left) = PartialFolder::open(target, names)?;
+        Ok((Self::Folder(folder), left))
     }
 
     /// The same without what an interrupted run has left, which the flag tells.
@@ -46,30 +57,31 @@ impl Output {
         Ok((output, left.is_some()))
     }
 
-    /// Removes what a run has left that was killed after its file had got its name.
+    /// Removes what a run has left that was killed after its result had got its name.
     pub fn tidy(target: &Path) {
         PartialFile::tidy(target);
+        PartialFolder::tidy(target);
     }
 
-    /// Empties a file and its journal. A folder is empty.
+    /// Empties it and its journal.
     ///
     /// # Errors
     /// `E_WRITE`, `E_NO_SPACE`.
     pub fn restart(&self) -> Result<()> {
         match self {
             Self::File(file) => file.restart(),
-            Self::Folder(_) => Ok(()),
+            Self::Folder(folder) => folder.restart(),
         }
     }
 
-    /// Goes on with a file that an interrupted run has left.
+    /// Goes on with what an interrupted run has left.
     ///
     /// # Errors
     /// `E_WRITE`, `E_NO_SPACE`.
     pub fn go_on(&self) -> Result<()> {
         match self {
             Self::File(file) => file.go_on(),
-            Self::Folder(_) => Ok(()),
+            Self::Folder(folder) => folder.go_on(),
         }
     }
 
@@ -79,30 +91,36 @@ impl Output {
     /// `E_WRITE` where the system does not give a second handle.
     pub fn remover(&self) -> Result<Box<dyn FnOnce() + Send>> {
         match self {
-            Self::File(file) => Ok(Box::new(file.remover()?)),
+            Self::File(file) => Ok(Box::new(file.remover(|| true)?)),
             Self::Folder(folder) => folder.remover(),
         }
     }
 
-    /// Adds a record to a file's journal. What is finished of a folder is not recorded.
+    /// Adds a record to its journal.
     ///
     /// # Errors
     /// `E_WRITE`, `E_NO_SPACE`.
     pub fn note(&self, record: &Record) -> Result<()> {
         match self {
             Self::File(file) => file.note(record),
-            Self::Folder(_) => Ok(()),
+            Self::Folder(folder) => folder.note(record),
         }
     }
 
-    /// The size of what an interrupted run has left.
+    /// Whether what is written reaches to the end of a region.
     ///
     /// # Errors
     /// `E_READ`.
-    pub fn bytes(&self) -> Result<u64> {
+    pub fn holds(&self, region: &Region) -> Result<bool> {
+        let Some(end) = region.offset.checked_add(region.bytes) else {
+            return Ok(false);
+        };
         match self {
-            Self::File(file) => file.bytes(),
-            Self::Folder(_) => Ok(0),
+            Self::File(file) => Ok(end <= file.bytes()?),
+            Self::Folder(folder) => {
+                let (file, offset) = place(region.offset);
+                Ok(folder.reaches(file, offset + region.bytes))
+            }
         }
     }
 
@@ -117,23 +135,25 @@ impl Output {
         }
     }
 
-    /// Writes the headers, each at its address, of files of so many bytes in all.
+    /// Writes the headers of all files.
     ///
     /// # Errors
     /// `E_WRITE`, `E_NO_SPACE`.
-    pub fn finish(&self, headers: &[(u64, Vec<u8>)], bytes: u64) -> Result<()> {
-        let mut headers = headers.iter();
+    pub fn finish(&self, headers: &[FileHeader]) -> Result<()> {
         match self {
-            Self::File(file) => headers.try_for_each(|(_, header)| file.finish(header, bytes)),
-            Self::Folder(_) => headers.try_for_each(|(at, header)| self.write(header, *at)),
+            Self::File(file) => {
+                let mut headers = headers.iter();
+                headers.try_for_each(|one| file.finish(&one.header, one.bytes))
+            }
+            Self::Folder(folder) => folder.finish(headers),
         }
     }
 
-    /// Ends a failed run: of a file, what is finished is kept after a failure that may pass, and the error says so.
+    /// Ends a failed run: what is finished is kept after a failure that may pass, and the error says so.
     pub fn give_up(self, error: Error) -> Error {
         match self {
             Self::File(file) => file.give_up(error),
-            Self::Folder(_) => error,
+            Self::Folder(folder) => folder.give_up(error),
         }
     }
 
@@ -201,6 +221,6 @@ impl Output {
 }
 
 /// The number of the file at an address, and the offset in it.
-fn place(address: u64) -> (usize, u64) {
+pub fn place(address: u64) -> (usize, u64) {
     ((address / FILE_SPAN) as usize, address % FILE_SPAN)
 }

@@ -165,10 +165,7 @@ impl Manifest {
             entries.push(entry("dropped", pack(&bytes)));
         }
         if let Some(folder) = plan.source.folder() {
-            entries.push(entry(
-                "source_folder",
-                pack(source_folder(folder).as_bytes()),
-            ));
+            entries.push(entry("source_folder", pack(texts(folder).as_bytes())));
         }
         let mut usual = plan.plain_metadata();
         if plan.folder.is_some() {
@@ -283,7 +280,7 @@ fn names(plan: &Plan) -> String {
 }
 
 /// The texts of a source's folder that are no tensors, as JSON: each a name and a text.
-fn source_folder(folder: &SourceFolder) -> String {
+pub fn texts(folder: &SourceFolder) -> String {
     let index = folder.index.as_ref();
     let index = index.map(|(name, text)| (name.as_str(), &**text));
     let config = folder.config.as_ref();

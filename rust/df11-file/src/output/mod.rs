@@ -9,6 +9,6 @@ mod partial;
 mod stream;
 
 pub use file_map::{FileMap, UNKNOWN, UnitPlace, split_positions, unit_tensors};
-pub use form::{FILE_SPAN, Output};
+pub use form::{FILE_SPAN, FileHeader, Output};
 pub use partial::{MARKER, PartialFile};
 pub use stream::{Region, TensorStream};

@@ -42,16 +42,6 @@ enum State {
 }
 
 impl PartialFile {
-    /// Creates the partial file of `target`. The flag says whether one left by an interrupted run was replaced.
-    ///
-    /// # Errors
-    /// Those of [`Self::open`].
-    pub fn create(target: &Path) -> Result<(Self, bool)> {
-        let (partial, left) = Self::open(target)?;
-        partial.restart()?;
-        Ok((partial, left.is_some()))
-    }
-
     /// Takes the partial file of `target`, new or left by an interrupted run, whose records are told. It is to be restarted or gone on with.
     ///
     /// # Errors
@@ -110,15 +100,19 @@ impl PartialFile {
         self.write(MARKER, 0)
     }
 
-    /// Removes it and its journal, to be called where this run cannot do so itself.
+    /// Removes it and its journal, to be called where this run cannot do so itself, unless something is left that it marks: `before` is to remove that.
     ///
     /// # Errors
     /// `E_WRITE` where the system does not give a second handle.
-    pub fn remover(&self) -> Result<impl FnOnce() + Send + use<>> {
+    pub fn remover<F: FnOnce() -> bool + Send>(
+        &self,
+        before: F,
+    ) -> Result<impl FnOnce() + Send + use<F>> {
         let file = self.file.try_clone().map_err(|error| self.failed(&error))?;
         let (path, target) = (self.path.clone(), self.target.clone());
         Ok(move || {
-            if system::is_at(&file, &path) && fs::remove_file(path).is_ok() {
+            let is_ours = system::is_at(&file, &path);
+            if is_ours && before() && fs::remove_file(path).is_ok() {
                 journal::tidy(&target);
             }
         })
@@ -178,7 +172,7 @@ impl PartialFile {
     pub fn sync(&self) -> Result<()> {
         let synced = self.file.sync_all();
         synced.map_err(|error| self.failed(&error).during("flushing it to the disk"))?;
-        self.journal.sync()
+        self.sync_journal()
     }
 
     /// Writes the header, which takes the marker's place, of a file of so many bytes.
@@ -210,26 +204,44 @@ impl PartialFile {
     }
 
     /// Ends a failed run: after a failure that may pass, what is finished is kept, and the error says so. A full disk is given its space back.
-    pub fn give_up(mut self, mut error: Error) -> Error {
-        let may_pass = matches!(error.code, Code::Read | Code::Write);
-        if may_pass && self.journal.has_finished() && system::is_at(&self.file, &self.path) {
-            self.state = State::Kept;
-            let kept = self.path.file_name().unwrap_or_default().display();
-            let again = "start again, and it goes on from there";
-            error.hint = format!(
-                "{} What is finished is kept in {kept}: {again}.",
-                error.hint
-            );
+    pub fn give_up(mut self, error: Error) -> Error {
+        if self.keep(error.code) {
+            return kept_in(&self.path, error);
         }
         error
     }
 
+    /// Keeps it and its journal after a failure that may pass, where anything is finished: whether it does.
+    pub fn keep(&mut self, failure: Code) -> bool {
+        let may_pass = matches!(failure, Code::Read | Code::Write);
+        let keeps = may_pass && self.journal.has_finished() && self.is_in_place();
+        if keeps {
+            self.state = State::Kept;
+        }
+        keeps
+    }
+
+    /// Flushes its journal to the disk.
+    ///
+    /// # Errors
+    /// `E_WRITE`, `E_NO_SPACE`.
+    pub fn sync_journal(&self) -> Result<()> {
+        self.journal.sync()
+    }
+
+    /// Leaves it and its journal where they are.
+    pub fn leave(mut self) {
+        self.state = State::Kept;
+    }
+
+    /// Whether it still has its name.
+    pub fn is_in_place(&self) -> bool {
+        system::is_at(&self.file, &self.path)
+    }
+
     fn publish(&self, replace: bool) -> Result<()> {
-        if !system::is_at(&self.file, &self.path) {
-            let message = "another program took the file away while it was being written";
-            return Err(Error::new(Code::Write, message)
-                .hint("Start again, or choose another name.")
-                .at_path(&self.path));
+        if !self.is_in_place() {
+            return Err(taken_away(&self.path));
         }
         if !replace {
             // A hard link, unlike a rename, never overwrites.
@@ -259,7 +271,7 @@ impl Drop for PartialFile {
         if self.state == State::Kept {
             return;
         }
-        if self.state == State::Unfinished && system::is_at(&self.file, &self.path) {
+        if self.state == State::Unfinished && self.is_in_place() {
             let _ = fs::remove_file(&self.path);
         }
         // Last: it may be what shows that the file is ours.
@@ -285,6 +297,25 @@ pub fn check_space(target: &Path, needed: u64) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// The failure to find what was written.
+pub fn taken_away(path: &Path) -> Error {
+    let message = "another program took the file away while it was being written";
+    Error::new(Code::Write, message)
+        .hint("Start again, or choose another name.")
+        .at_path(path)
+}
+
+/// The error that ended a run of which something is kept at `path`.
+pub fn kept_in(path: &Path, mut error: Error) -> Error {
+    let kept = path.file_name().unwrap_or_default().display();
+    let again = "start again, and it goes on from there";
+    error.hint = format!(
+        "{} What is finished is kept in {kept}: {again}.",
+        error.hint
+    );
+    error
 }
 
 /// Where the partial form of `target` lies.

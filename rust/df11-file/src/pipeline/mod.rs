@@ -37,7 +37,7 @@ use crate::{
     journal::Record,
     options::{HeaderMode, IfExists},
     output::{
-        FileMap, Output,
+        FileHeader, FileMap, Output,
         flush::while_flushing,
         manifest::{Hashes, Manifest, Rounding},
     },
@@ -249,9 +249,13 @@ fn write_header(
             ));
         }
         check_with_reference(&header, layout.data_bytes())?;
-        headers.push((layout.start(), header));
+        headers.push(FileHeader {
+            start: layout.start(),
+            header,
+            bytes: layout.bytes(),
+        });
     }
-    file.finish(&headers, map.file_bytes())
+    file.finish(&headers)
 }
 
 /// What rounding did to the units' weights.

@@ -66,9 +66,13 @@ pub fn begin(
             let note = finished.sentence(lost);
             Ok((finished, Some(note)))
         }
-        Err(why) => anew(Some(format!(
-            "a partial file left by an interrupted run was replaced: {why}"
-        ))),
+        Err(why) => {
+            let is_folder = plan.folder.is_some();
+            let what = if is_folder { "folder" } else { "file" };
+            anew(Some(format!(
+                "a partial {what} left by an interrupted run was replaced: {why}"
+            )))
+        }
     }
 }
 
@@ -102,7 +106,6 @@ impl Finished {
         let regions: Vec<Region> = units.chain(copied).copied().collect();
         progress.set_phase(Phase::Checking);
         progress.set_total(regions.iter().map(|region| region.bytes).sum(), 1);
-        let end = file.bytes()?;
         let mut sound = Vec::with_capacity(regions.len());
         in_order(
             regions.len() as u64,
@@ -110,7 +113,7 @@ impl Finished {
             vec![(Vec::new(), false); threads + 2],
             |index, (buffer, is_sound): &mut (Vec<u8>, bool)| {
                 let region = &regions[index as usize];
-                *is_sound = has_hash(file, region, end, buffer, progress)?;
+                *is_sound = has_hash(file, region, buffer, progress)?;
                 Ok(())
             },
             |_, (_, is_sound)| {
@@ -269,19 +272,14 @@ fn starts(bits: &[u64]) -> Vec<PieceStart> {
     pieces.collect()
 }
 
-/// Whether a region of the file has its hash. One that cannot be read has not.
+/// Whether a region of what is written has its hash. One that cannot be read has not.
 fn has_hash(
     file: &Output,
     region: &Region,
-    end: u64,
     buffer: &mut Vec<u8>,
     progress: &Progress,
 ) -> Result<bool> {
-    if region
-        .offset
-        .checked_add(region.bytes)
-        .is_none_or(|last| last > end)
-    {
+    if !file.holds(region)? {
         return Ok(false);
     }
     let (mut at, mut hasher) = (0, Xxh3::new());

@@ -153,8 +153,9 @@ impl<'a> Work<'a> {
         let (Some(done), Some(map)) = (self.written[index].take(), self.map.as_mut()) else {
             return Ok(());
         };
-        if self.plan.options.header == HeaderMode::SelfDescribing {
-            map.place(self.plan, index, &layout(&done));
+        let plan = self.plan;
+        if plan.options.header == HeaderMode::SelfDescribing || plan.form == Form::Folder {
+            map.place(plan, index, &layout(&done));
             if !self.plan.surveys_first() {
                 self.gain
                     .add(&self.plan.units[index], done.report.df11_bytes)?;

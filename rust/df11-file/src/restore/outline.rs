@@ -8,7 +8,7 @@ use crate::{
     error::{Code, Error, Result},
     file_name,
     header::{self, Header, MAX_HEADER_BYTES, TensorEntry},
-    output::{FILE_SPAN, manifest::KEY_PREFIX},
+    output::{FILE_SPAN, FileHeader, manifest::KEY_PREFIX},
     stored::{
         Stored,
         description::Description,
@@ -113,6 +113,24 @@ impl Outline {
         let number = behind.saturating_sub(1);
         let file = &self.files[number];
         number as u64 * FILE_SPAN + 8 + file.json.len() as u64 + (offset - file.start)
+    }
+
+    /// The headers of all files.
+    pub fn headers(&self) -> Vec<FileHeader> {
+        let ends = self.files.iter().skip(1).map(|file| file.start);
+        let ends = ends.chain([self.header.data_bytes]);
+        let files = self.files.iter().zip(ends).zip(0..);
+        files
+            .map(|((file, end), number)| {
+                let length = (file.json.len() as u64).to_le_bytes();
+                let header = [&length, file.json.as_slice()].concat();
+                FileHeader {
+                    start: number * FILE_SPAN,
+                    bytes: header.len() as u64 + end - file.start,
+                    header,
+                }
+            })
+            .collect()
     }
 
     /// A checkpoint of the model: the `weights` of each unit, in the order of the file's units, and its other tensors as they are. In the official order,

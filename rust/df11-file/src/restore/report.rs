@@ -94,7 +94,9 @@ impl RestoreReport {
         partial_replaced: bool,
         time: Duration,
     ) -> Self {
-        let note = "a partial file left by an interrupted run was replaced".to_owned();
+        let is_folder = restoration.outline.texts.is_some();
+        let what = if is_folder { "folder" } else { "file" };
+        let note = format!("a partial {what} left by an interrupted run was replaced");
         let mut notes = restoration.kind.notes();
         notes.extend(partial_replaced.then_some(note));
         Self {
@@ -135,7 +137,7 @@ impl Kind {
             Self::Described {
                 left_out: (tensors, bytes),
             } => vec![format!(
-                "names are ComfyUI's, and the order is not the source's, of which {tensors} tensors with {bytes} bytes are left out: they are no part of the model"
+                "names are those that the model's loader knows, and the order is not the source's, of which {tensors} tensors with {bytes} bytes are left out: they are no part of the model"
             )],
             Self::Recognised(architecture, is_shown) => {
                 let unknown = "the names, order, metadata and dropped tensors of the source are not known, nor which tensors were rounded to BF16".to_owned();

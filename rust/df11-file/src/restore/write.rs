@@ -12,7 +12,7 @@ use crate::{
     error::{Code, Error, Result},
     header::TensorInfo,
     ordered::in_order,
-    output::{FILE_SPAN, Output, flush::while_flushing},
+    output::{Output, flush::while_flushing},
     plan::target_exists,
     progress::{Phase, Progress},
     source::Source,
@@ -69,13 +69,7 @@ pub fn write(job: &Restoration, file: &Output, progress: &Progress) -> Result<()
     })?;
     progress.set_phase(Phase::Finishing);
     job.stored.file.check_unchanged()?;
-    let headers = job.outline.files.iter().enumerate();
-    let headers = headers.map(|(number, part)| {
-        let length = (part.json.len() as u64).to_le_bytes();
-        let header = [&length, part.json.as_slice()].concat();
-        (number as u64 * FILE_SPAN, header)
-    });
-    file.finish(&headers.collect::<Vec<_>>(), job.outline.bytes())?;
+    file.finish(&job.outline.headers())?;
     let mut texts = job.outline.texts.iter().flatten();
     texts.try_for_each(|(name, text)| file.add(name, text.as_bytes()))
 }

@@ -209,3 +209,38 @@ fn more_files_than_may_be_open_are_written() {
         Status::AlreadyDone
     );
 }
+
+/// Whatever the moment at which runs meet, one succeeds at least, and nothing is left that would stop the next run.
+#[test]
+fn many_runs_at_once() {
+    let folder = ModelFolder::with_one_unit(50);
+    for _ in 0..40 {
+        let start = || Job::start(folder.plan(folder.world.options()).unwrap()).unwrap();
+        let jobs: Vec<_> = (0..4).map(|_| start()).collect();
+        let outcomes: Vec<_> = jobs.iter().map(|job| job.result()).collect();
+        assert!(outcomes.iter().any(Result::is_ok), "{outcomes:?}");
+        for error in outcomes.iter().filter_map(|outcome| outcome.as_ref().err()) {
+            let expected = [
+                Code::TargetBusy,
+                Code::TargetExists,
+                Code::PartialForeign,
+                Code::Write,
+            ];
+            assert!(expected.contains(&error.code), "{error}");
+        }
+        assert_eq!(
+            folder.world.files(),
+            ["architectures", "model", "model-DF11"]
+        );
+        let names: Vec<_> = contents(&folder.target()).into_keys().collect();
+        assert_eq!(
+            names,
+            ["config.json", "model.safetensors", "one_0.safetensors"]
+        );
+        assert_eq!(
+            folder.run(folder.world.options()).unwrap().status,
+            Status::AlreadyDone
+        );
+        fs::remove_dir_all(folder.target()).unwrap();
+    }
+}
