@@ -1,6 +1,7 @@
 """Models that are folders: for every architecture our result holds what the official tool's does, file by file."""
 
 import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,9 @@ from oracle.test_architectures import explain
 from support.architectures import folder_architectures
 from support.cli import CommandFailed, compress, run_json
 from support.folders import FolderModel, make_folder_model
-from support.official import compress_file, compress_folder
+from support.official import compress_file, compress_folder, load_file_into, load_folder_into, module_tree
 from support.synthetic import cast, unit_modules
-from support.tensors import Tensors, read_safetensors
+from support.tensors import Tensor, Tensors, read_header, read_safetensors, write_safetensors
 
 ARCHITECTURES = folder_architectures()
 # Nothing in a model tells this one: the user chooses it.
@@ -109,14 +110,38 @@ def test_a_file_is_the_official_one(case: Case, df11: Path, scratch: Path) -> No
         pytest.fail(explain(ours, case.official_file))
 
 
-def test_both_folders_are_verified(case: Case, df11: Path) -> None:
-    for folder in (case.ours, case.official):
-        report = run_json(df11, "verify", folder)
+def test_the_official_loader_fills_a_model(case: Case, df11: Path, scratch: Path) -> None:
+    """Every parameter, from a folder and from a file: it would only print what does not fit."""
+    file = scratch / "ours.safetensors"
+    compress(df11, case.source, file, *case.options)
+    model = case.model.official()
+    load_folder_into(module_tree(model), case.ours)
+    load_file_into(module_tree(model), file, case.model.architecture.units)
+
+
+def test_all_are_verified_against_the_source(case: Case, df11: Path) -> None:
+    """Whether copied tensors are in BF16, as in the official file, or keep F32, as in the official folder."""
+    for compared in (case.ours, case.official, case.official_file):
+        report = run_json(df11, "verify", compared, "--against", case.source, *case.options)
+        assert report["unseen"] == []
         assert report["units"] == len(case.units)
         assert report["chunks_decoded"] == report["chunks"] > 0
-    # The official file is of the model in BF16; its folder may hold tensors in F32 that only the model's class tells.
-    for compared in (case.ours, case.official_file):
-        assert run_json(df11, "verify", compared, "--against", case.source, *case.options)["unseen"] == []
+
+
+def test_a_copied_tensor_of_another_value_is_seen(case: Case, df11: Path, scratch: Path) -> None:
+    """One bit of F32 that BF16 would not have."""
+    changed = scratch / "changed"
+    shutil.copytree(case.official, changed)
+    rest = next(file for file in changed.glob("*.safetensors") if "extra.bias" in read_header(file))
+    tensors = read_safetensors(rest)
+    values = tensors["extra.bias"].array.copy()
+    values.view("u4")[7] ^= 1
+    tensors["extra.bias"] = Tensor("F32", values)
+    write_safetensors(rest, tensors)
+    with pytest.raises(CommandFailed) as failure:
+        run_json(df11, "verify", changed, "--against", case.source, *case.options)
+    error = json.loads(failure.value.output)["error"]
+    assert (error["code"], error["tensor"]) == ("E_VERIFY", "extra.bias")
 
 
 def test_restored_shards_are_the_source_s(case: Case, df11: Path, scratch: Path) -> None:

@@ -9,7 +9,7 @@ import shutil
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from unittest import mock
@@ -181,11 +181,20 @@ class LoadError(Exception):
 
 def load_file_into(model: torch.nn.Module, path: Path, patterns: Patterns) -> None:
     """`DFloat11Model.from_single_file` into an instantiated model; raises LoadError where it would go on in silence."""
+    units = {pattern: list(attributes) for pattern, attributes in patterns.items()}
+    _load_into(model, lambda: dfloat11.DFloat11Model.from_single_file(str(path), units, model, device="cpu"))
+
+
+def load_folder_into(model: torch.nn.Module, path: Path) -> None:
+    """`DFloat11Model.from_pretrained` likewise, of a folder."""
+    _load_into(model, lambda: dfloat11.DFloat11Model.from_pretrained(str(path), device="cpu", bfloat16_model=model))
+
+
+def _load_into(model: torch.nn.Module, load: Callable[[], object]) -> None:
     for parameter in model.parameters():
         parameter.data.fill_(torch.nan)
-    units = {pattern: list(attributes) for pattern, attributes in patterns.items()}
     with quiet() as said:
-        dfloat11.DFloat11Model.from_single_file(str(path), units, model, device="cpu")
+        load()
     complaints = complaints_in(said.getvalue())
     unfilled = [name for name, parameter in model.named_parameters() if parameter.isnan().any()]
     if complaints or unfilled:

@@ -57,12 +57,22 @@ impl Against {
             ..Options::default()
         };
         let plan = plan(source, None, wanted)?;
-        let (others, names) = (stored.other_names(), stored.units.iter());
-        let names: HashSet<_> = names.map(|unit| unit.name.as_str()).collect();
+        let tensors = &stored.file.header().tensors;
+        let others = stored.others.iter().map(|&index| &tensors[index]);
+        let others: HashMap<_, _> = others
+            .map(|tensor| (tensor.name.as_str(), tensor.dtype))
+            .collect();
+        let names: HashSet<_> = stored.units.iter().map(|unit| unit.name.as_str()).collect();
         let plan = plan.as_found(
             |unit| names.contains(unit),
-            |tensor| others.contains(tensor),
+            |tensor| others.contains_key(tensor),
         );
+        // The official tool writes the dtypes of the model as its library has loaded it: some classes keep tensors in F32, whatever the source has.
+        let plan = if stamp.is_none() {
+            plan.in_dtypes(|tensor| others.get(tensor).copied())
+        } else {
+            plan
+        };
         let units: HashMap<_, _> = plan
             .units
             .iter()

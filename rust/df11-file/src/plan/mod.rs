@@ -191,6 +191,22 @@ impl Plan {
             !has_unit(&unit.name) && members.all(|member| has_tensor(&member.name))
         })
     }
+
+    /// This plan with copied tensors of the dtypes that a finished file has them in, where these hold every value of the source.
+    pub(crate) fn in_dtypes(mut self, found: impl Fn(&str) -> Option<Dtype>) -> Self {
+        for tensor in &mut self.passthrough {
+            let info = &self.source.header().tensors[tensor.tensor];
+            let dtype = found(&tensor.name).unwrap_or(tensor.dtype);
+            let conversion = Conversion::between(info.dtype, dtype);
+            let holds_all = conversion.map_or(dtype == info.dtype, |widened| !widened.rounds());
+            if holds_all {
+                let widened = conversion.map(|widened| widened.converted_bytes(info.bytes()));
+                tensor.bytes = widened.unwrap_or_else(|| info.bytes());
+                (tensor.dtype, tensor.conversion) = (dtype, conversion);
+            }
+        }
+        self
+    }
 }
 
 impl Passthrough {

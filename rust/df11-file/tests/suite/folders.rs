@@ -422,3 +422,45 @@ fn units_that_stay_as_they_are_lie_with_the_other_tensors() {
     );
     assert_eq!(check(&folder, &folder.target(), Level::Full, true), Ok(()));
 }
+
+/// The official tool writes the dtypes of the model as its library has loaded it: those of the source, BF16, or F32.
+#[test]
+fn copied_tensors_of_either_dtype_are_what_the_source_has() {
+    let folder = model("transformers");
+    let official = Options {
+        header: HeaderMode::Official,
+        ..folder.world.options()
+    };
+    folder.run(official).unwrap();
+    let rest = folder.target().join("model.safetensors");
+    let sound = || check(&folder, &folder.target(), Level::Full, true);
+    assert_eq!(sound(), Ok(()));
+    let file = ResultFile::read(&rest);
+    let norm = "last.norm.weight";
+    let with = |changed: &str, dtype: &'static str, values: &[u8]| {
+        let tensors = file.tensors.iter().map(|(name, (_, shape, bytes))| {
+            let shape: Vec<_> = shape.iter().map(|&side| side as u64).collect();
+            if name == changed {
+                Tensor::new(name, dtype, &shape, values.to_vec())
+            } else {
+                Tensor::new(name, "BF16", &shape, bytes.clone())
+            }
+        });
+        write(&rest, &tensors.collect::<Vec<_>>(), &Layout::default());
+    };
+    let source = folder.tensors();
+    let source = source.into_iter().find(|tensor| tensor.name == norm);
+    let mut values = source.unwrap().bytes;
+    with(norm, "F32", &values);
+    assert_eq!(sound(), Ok(()));
+    values[0] ^= 1;
+    with(norm, "F32", &values);
+    assert_eq!(sound(), Err(Code::Verify));
+    with(norm, "F16", &values[..4]);
+    assert_eq!(sound(), Err(Code::Verify));
+    // And of a tensor that the source has in BF16, widened.
+    with("toy.marker", "F32", &[0, 0, 0x80, 0x3F]);
+    assert_eq!(sound(), Ok(()));
+    with("toy.marker", "F32", &[1, 0, 0x80, 0x3F]);
+    assert_eq!(sound(), Err(Code::Verify));
+}
