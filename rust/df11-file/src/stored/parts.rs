@@ -42,7 +42,7 @@ impl Parts {
     /// `E_STRUCTURE` where the description does not fit the file or does not cover the source.
     pub fn new(stored: &Stored, description: &Description) -> Result<Self> {
         let mut claims = Claims::new(&description.header);
-        let mut copied = copied(stored, description, &mut claims)?;
+        let (mut copied, twins) = copied(stored, description, &mut claims)?;
         let units = units(stored, description, &mut claims)?;
         let missing_tied = tied(description, &mut claims, &mut copied)?;
         let (kept, mut missing) = kept(description, &mut claims)?;
@@ -65,6 +65,7 @@ impl Parts {
         let hashes = hashes::by_tensor(stored, description)?;
         if let Some((_, changed)) = copied
             .iter()
+            .chain(&twins)
             .find(|(index, tensor)| hashes[*index] != description.source[*tensor])
         {
             let error =
@@ -137,16 +138,22 @@ impl<'a> Claims<'a> {
         }
     }
 
-    /// The source's tensor of this name, which has no place yet.
+    /// The source's tensor of this name.
+    fn find(&self, name: &str) -> Result<(usize, &'a TensorInfo)> {
+        let found = self.by_name.get(name).copied().ok_or_else(|| {
+            fault("its metadata names a tensor that its source did not have").in_tensor(name)
+        });
+        found.map(|index| (index, &self.header.tensors[index]))
+    }
+
+    /// The same, which has no place yet.
     fn take(&mut self, name: &str) -> Result<(usize, &'a TensorInfo)> {
-        let wrong = |message: &str| Err(fault(message).in_tensor(name));
-        let Some(&index) = self.by_name.get(name) else {
-            return wrong("its metadata names a tensor that its source did not have");
-        };
+        let (index, info) = self.find(name)?;
         if std::mem::replace(&mut self.taken[index], true) {
-            return wrong("its metadata names this tensor of its source twice");
+            let error = fault("its metadata names this tensor of its source twice");
+            return Err(error.in_tensor(name));
         }
-        Ok((index, &self.header.tensors[index]))
+        Ok((index, info))
     }
 
     fn is_taken(&self, name: &str) -> bool {
@@ -199,34 +206,43 @@ fn units(
     Ok(units)
 }
 
+/// The copied tensors, each by its index in the file's header and in the source's; then those of them that are copied a second time, for a module that is tied
+/// to another and was left as it is.
+#[allow(clippy::type_complexity)] // Two lists of the same kind.
 fn copied(
     stored: &Stored,
     description: &Description,
     claims: &mut Claims<'_>,
-) -> Result<Vec<(usize, usize)>> {
+) -> Result<(Vec<(usize, usize)>, Vec<(usize, usize)>)> {
     let tensors = &stored.file.header().tensors;
     let others = stored.others.iter();
     let mut by_name: HashMap<_, _> = others
         .map(|&index| (tensors[index].name.as_str(), index))
         .collect();
-    let mut copied = Vec::with_capacity(stored.others.len());
+    let (mut copied, mut twins) = (Vec::with_capacity(stored.others.len()), Vec::new());
     for (name, source) in &description.names.passthrough {
         let index = by_name.remove(name.as_str()).ok_or_else(|| {
             fault("its metadata names a tensor that is not there, or twice").in_tensor(name)
         })?;
-        let (tensor, info) = claims.take(source)?;
+        let is_twin = claims.is_taken(source);
+        let (tensor, info) = if is_twin {
+            claims.find(source)?
+        } else {
+            claims.take(source)?
+        };
         let found = &tensors[index];
         if (found.dtype, &found.shape) != (info.dtype, &info.shape) {
             let error = fault("it has another dtype or shape than in its source");
             return Err(error.in_tensor(name));
         }
-        copied.push((index, tensor));
+        let list = if is_twin { &mut twins } else { &mut copied };
+        list.push((index, tensor));
     }
     if let Some(name) = by_name.keys().min() {
         return Err(fault("its metadata does not say what this tensor is").in_tensor(name));
     }
     copied.sort_by_key(|(index, _)| (tensors[*index].start, tensors[*index].end));
-    Ok(copied)
+    Ok((copied, twins))
 }
 
 /// Adds tensors that equal a copied one; those whose other is not copied are given back.

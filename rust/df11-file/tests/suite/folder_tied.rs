@@ -111,3 +111,39 @@ fn a_unit_that_the_source_does_not_have_is_made_of_the_other() {
         }
     }
 }
+
+/// Where DF11 cannot hold it, the module stays as it is, and so may the other: the source comes back all the same.
+#[test]
+fn a_tied_module_that_stays_as_it_is_comes_back() {
+    for with_head in [false, true] {
+        for is_unit in [false, true] {
+            let infinite = |name: &str| {
+                let mut tensor = embed(name);
+                tensor.bytes[100..102].copy_from_slice(&[0x80, 0x7F]);
+                tensor
+            };
+            let mut tensors = vec![infinite("embed.weight"), unit()];
+            if with_head {
+                tensors.push(infinite("head.weight"));
+            }
+            let folder = ModelFolder::in_layout(vec![tensors], "transformers");
+            let units = if is_unit {
+                "one.0|head|embed"
+            } else {
+                "one.0|head"
+            };
+            let text = definition("transformers").replace(r"one\.\d+", units);
+            folder.world.define(&text);
+            let kept = Options {
+                keep_uncompressed: true,
+                ..folder.world.options()
+            };
+            folder.run(kept).unwrap();
+            let rest = ResultFile::read(&folder.target().join("model.safetensors"));
+            for name in ["head.weight", "embed.weight"] {
+                assert!(rest.bytes(name) == infinite("").bytes, "{name}");
+            }
+            sound(&folder);
+        }
+    }
+}
