@@ -139,3 +139,16 @@ def test_a_choice_must_fit_the_names(df11: Path, tmp_path: Path) -> None:
         )
     for source, choice in ((llama, "mistral"), (flux, "flux-kontext-diffusers"), (comfyui, "FluxSchnell")):
         assert planned(df11, source, choice)["architecture"] == choice
+
+
+def test_inspect_shows_what_a_file_would_become(df11: Path, tmp_path: Path) -> None:
+    """A folder needs the model's config.json; one file does not, and the refusal says how to ask for it."""
+    llama = tmp_path / "llama.safetensors"
+    write_safetensors(llama, MODELS["llama-3"].tensors)
+    choice = ("inspect", llama, "--arch", "llama-3")
+    with pytest.raises(CommandFailed) as failure:
+        run_json(df11, *choice)
+    refusal = json.loads(failure.value.output)["error"]
+    assert refusal["code"] == "E_CONFIG"
+    assert "(layout file)" in refusal["hint"]
+    assert run_json(df11, *choice, "--layout", "file")["layout"] == "file"

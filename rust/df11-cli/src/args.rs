@@ -72,6 +72,9 @@ pub struct Recognition {
     /// Leave those units as they are that DF11 cannot hold, would make larger, or would have to round, where the loader takes them so.
     #[arg(long)]
     pub keep_uncompressed: bool,
+    /// Write one file, a folder with a file for each unit, or a folder with one file. `auto` goes by the name (.safetensors is a file) and the architecture.
+    #[arg(long, default_value = AUTO, value_parser = PossibleValuesParser::new(layouts()))]
+    pub layout: String,
 }
 
 #[derive(clap::Args)]
@@ -91,9 +94,6 @@ pub struct Compress {
     pub output: Option<PathBuf>,
     #[command(flatten)]
     pub recognition: Recognition,
-    /// Write one file, a folder with a file for each unit, or a folder with one file. `auto` goes by the name (.safetensors is a file) and the architecture.
-    #[arg(long, default_value = AUTO, value_parser = PossibleValuesParser::new(layouts()))]
-    pub layout: String,
     /// The version that the configuration in a folder names, for loaders that want another. The format is the same.
     #[arg(long, default_value = "0.5.0", value_parser = PossibleValuesParser::new(ConfigVersion::NAMES))]
     pub config_version: String,
@@ -189,7 +189,7 @@ pub struct Restore {
     /// The file to write [default: the original's name, or NAME-restored.safetensors, beside the DF11 file]
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Make a BF16 checkpoint that ComfyUI can use, of what the file holds, also where the file tells its original.
+    /// Make one BF16 checkpoint for loaders of uncompressed models, of what the file holds, also where the file tells its original.
     #[arg(long)]
     pub usable: bool,
     /// The model's architecture, where the file does not tell its original and the tensor names do not show it.
@@ -247,11 +247,13 @@ impl Completions {
 impl Recognition {
     /// The options that decide what a file is.
     pub fn options(&self) -> Result<Options> {
+        let form = Some(self.layout.as_str()).filter(|layout| *layout != AUTO);
         Ok(Options {
             architecture: Choice::from(self.arch.as_str()),
             header: self.header.parse()?,
             cast: self.cast.parse()?,
             keep_uncompressed: self.keep_uncompressed,
+            form: form.map(str::parse).transpose()?,
             definitions: self.definitions.folders.clone(),
             ..Options::default()
         })
@@ -268,9 +270,7 @@ fn layouts() -> impl Iterator<Item = &'static str> {
 impl Compress {
     /// All options.
     pub fn options(&self) -> Result<Options> {
-        let form = Some(self.layout.as_str()).filter(|layout| *layout != AUTO);
         Ok(Options {
-            form: form.map(str::parse).transpose()?,
             config_version: self.config_version.parse()?,
             verify: self.verify.parse()?,
             if_exists: self.if_exists.parse()?,

@@ -67,7 +67,10 @@ fn a_usable_checkpoint() {
     assert!(!world.path("model-restored.safetensors").exists());
     let first = said(&[]);
     is_told(&first);
-    assert!(first.contains("note: names are ComfyUI's"), "{first}");
+    assert!(
+        first.contains("note: names are those that the model's loader knows"),
+        "{first}"
+    );
     is_told(&said(&[]));
     assert_eq!(
         world.files(),

@@ -97,7 +97,7 @@ fn build(source: Source, target: Option<&Path>, options: Options) -> Result<Plan
             ""
         };
         notes.push(format!(
-            "{} tensors of the source are not part of the model that ComfyUI loads and were left out{advice}",
+            "{} tensors of the source are not part of the model that its loader takes and were left out{advice}",
             dropped.len()
         ));
     }

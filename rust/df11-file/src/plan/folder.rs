@@ -78,9 +78,8 @@ impl FolderPlan {
         }
         let config = source.config().ok_or_else(|| {
             let message = "its loader builds the model from config.json, which is not here";
-            Error::new(Code::Config, message).hint(
-                "Name the model's folder as the source, or a file (.safetensors) as the result.",
-            )
+            Error::new(Code::Config, message)
+                .hint("Name the model's folder as the source, or write one file (layout file).")
         })?;
         Ok(Self {
             config: with_member(config, &ours),

@@ -1,5 +1,5 @@
 //! `restore`: from a self-describing DF11 file the very file that it was made from; from any other one of a known architecture, or where that is asked for, a
-//! checkpoint of the model with the names that ComfyUI knows its tensors by.
+//! checkpoint of the model with the names that its loader knows the tensors by.
 //!
 //! Before the first write it is known where every byte comes from (`outline`): what a file says of its source is proven to cover it once (`stored/parts.rs`),
 //! and of other files every shape must follow from other tensors (`stored/model.rs`). Every tensor is read back as it lies in the restored file before that
@@ -46,7 +46,7 @@ pub use report::{RestorePlanReport, RestoreReport};
 pub struct RestoreOptions {
     /// Existing targets.
     pub if_exists: IfExists,
-    /// A checkpoint of what the file holds, under ComfyUI's names, also where the file could be made into its source again.
+    /// A checkpoint of what the file holds, under the names that its loader knows, also where the file could be made into its source again.
     pub usable: bool,
     /// The architecture, where the file does not describe itself.
     pub architecture: Choice,
