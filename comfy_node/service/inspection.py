@@ -102,6 +102,7 @@ def _plan(request: Request, folders: Folders, has_node: Callable[[str], bool]) -
         f"Memory: at most {size(expected['memory_budget'])}, whatever the model's size",
         f"Would be written to: {prepared.place.target}",
         f"Free space there: {'unknown' if free is None else size(free)}",
+        *_disk(plan),
         *report.loader(plan["loader"], has_node),
     ]
     notes = [note for note in (prepared.place.note, *plan["notes"]) if note]
@@ -111,6 +112,16 @@ def _plan(request: Request, folders: Folders, has_node: Callable[[str], bool]) -
     if free is not None and free < new:
         return f"Not enough space: about {size(new)} needed, {size(free)} free", lines
     return f"Can be compressed: {saving}", lines
+
+
+def _disk(plan: dict[str, Any]) -> list[str]:
+    """What the system says of it; how fast it is, only the run finds out."""
+    if not (plan["same_disk"] and plan["rotating_disk"]):
+        return []
+    return [
+        "Disk: one for model and result, and the system calls it a rotating one. Reading and writing will take turns if it "
+        "proves slow; with the result on another disk it goes faster"
+    ]
 
 
 def _refused(error: NodeError) -> tuple[str, list[str]]:

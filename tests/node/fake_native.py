@@ -113,6 +113,8 @@ class Plan:
             "dropped_bytes": 0,
             "predicted_bytes": script.source_bytes * 69 // 100,
             "free_bytes": 10**12,
+            "same_disk": True,
+            "rotating_disk": False,
             "tensors": [],
             "notes": [],
             **script.planned,

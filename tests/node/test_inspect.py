@@ -88,6 +88,14 @@ def test_a_loader_that_is_missing_and_a_disk_that_is_full(node: Any, source: Pat
     assert lines[-1].startswith("Note: the file exists; ")
 
 
+@pytest.mark.parametrize(("same", "rotating"), [(True, True), (True, None), (False, True), (None, None)])
+def test_a_disk_for_both_is_named(node: Any, script: Script, same: bool | None, rotating: bool | None) -> None:
+    script.planned = {"same_disk": same, "rotating_disk": rotating}
+    told = [line for line in look(node) if line.startswith("Disk: ")]
+    assert bool(told) == bool(same and rotating)
+    assert all("take turns" in line for line in told)
+
+
 def test_no_folder_that_can_be_written_is_a_reason(node: Any, pack: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pack.comfy_node.service.placement, "_can_write", lambda folder: False)
     lines = look(node)

@@ -12,7 +12,7 @@ use df11_file::{
     restore::RestoreOptions,
 };
 
-use crate::kernel_file;
+use crate::{kernel_file, output::Format};
 
 /// Turns BF16 checkpoints into DFloat11 files: lossless, about 30 % smaller, decoded on the GPU by existing loaders.
 #[derive(Parser)]
@@ -20,9 +20,19 @@ use crate::kernel_file;
 pub struct Args {
     /// Print one JSON object instead of text.
     #[arg(long, global = true)]
-    pub json: bool,
+    json: bool,
+    /// Print JSON objects, one a line: the progress of long work every second, then the result.
+    #[arg(long, global = true, conflicts_with = "json")]
+    json_lines: bool,
     #[command(subcommand)]
     pub command: Command,
+}
+
+impl Args {
+    /// How results are printed.
+    pub fn format(&self) -> Format {
+        Format::of(self.json, self.json_lines)
+    }
 }
 
 #[derive(Subcommand)]

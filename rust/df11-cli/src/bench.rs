@@ -7,17 +7,17 @@ use df11_file::{
 
 use crate::{
     args,
-    output::{self, bytes},
+    output::{self, Format, bytes},
     signals,
 };
 
 /// Measures, and shows the rates and the estimate.
-pub fn bench(command: &args::Bench, as_json: bool) -> Result<()> {
+pub fn bench(command: &args::Bench, format: Format) -> Result<()> {
     let request = command.request()?;
     signals::watch()?;
     let report = bench::bench(&request, &signals::asked_to_stop)?;
-    if as_json {
-        output::json(&report);
+    if format.is_json() {
+        format.json(&report);
     } else {
         show(&report);
     }

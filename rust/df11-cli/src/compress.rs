@@ -5,32 +5,32 @@ use df11_file::{Job, PlanReport, Report, Result, Status, plan};
 use crate::{
     args::Compress,
     listing,
-    output::{self, bytes},
+    output::{self, Format, bytes},
     signals, watch,
 };
 
 /// Compresses a file, or with `--dry-run` shows the plan.
-pub fn compress(command: &Compress, as_json: bool) -> Result<()> {
+pub fn compress(command: &Compress, format: Format) -> Result<()> {
     let plan = plan(
         &command.source,
         command.output.as_deref(),
         command.options()?,
     )?;
     if command.dry_run {
-        listing::show(&PlanReport::new(&plan), as_json);
+        listing::show(&PlanReport::new(&plan), format);
         return Ok(());
     }
     signals::watch()?;
     let job = Job::start(plan)?;
     let units = &job.plan().units;
-    let report = watch::watch(&job, as_json, |now| {
+    let report = watch::watch(&job, format, |now| {
         let unit = now.unit.and_then(|unit| units.get(unit as usize));
         let name = unit.map_or("", |unit| unit.name.as_str());
         let phase = now.phase.as_str();
         format!("{phase} unit {}/{} {name}", now.units_done, now.units)
     })?;
-    if as_json {
-        output::json(&report);
+    if format.is_json() {
+        format.json(&report);
     } else {
         show(&report);
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::{
     args,
-    output::{self, bytes},
+    output::{self, Format, bytes},
 };
 
 #[derive(Serialize)]
@@ -34,7 +34,7 @@ struct ComfyUi {
 }
 
 /// Shows it.
-pub fn env(command: &args::Env, host: &[(String, String)], as_json: bool) -> Result<()> {
+pub fn env(command: &args::Env, host: &[(String, String)], format: Format) -> Result<()> {
     let library = Library::load(&command.definitions.folders)?;
     let mut architectures = BTreeMap::new();
     for known in library.summaries() {
@@ -55,8 +55,8 @@ pub fn env(command: &args::Env, host: &[(String, String)], as_json: bool) -> Res
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect(),
     };
-    if as_json {
-        output::json(&report);
+    if format.is_json() {
+        format.json(&report);
     } else {
         show(&report);
     }

@@ -20,6 +20,7 @@ use std::ffi::OsString;
 use clap::Parser;
 
 use args::{Args, Command};
+use output::Format;
 
 /// Runs the command line and gives its exit code. `host` is what the program that runs it has to tell about itself, by name; `df11 env` shows it.
 pub fn run(args: impl IntoIterator<Item = OsString>, host: &[(String, String)]) -> u8 {
@@ -28,10 +29,10 @@ pub fn run(args: impl IntoIterator<Item = OsString>, host: &[(String, String)]) 
     let code = match Args::try_parse_from(&args) {
         Ok(args) => perform(args, host),
         Err(error) if error.use_stderr() => {
-            if args.iter().any(|arg| arg == "--json") {
-                output::error(&args::wrong(&error), true);
-            } else {
-                let _ = error.print();
+            let has = |option: &str| args.iter().any(|arg| arg == option);
+            match Format::of(has("--json"), has("--json-lines")) {
+                Format::Text => drop(error.print()),
+                format => output::error(&args::wrong(&error), format),
             }
             exit::USAGE
         }
@@ -45,15 +46,15 @@ pub fn run(args: impl IntoIterator<Item = OsString>, host: &[(String, String)]) 
 }
 
 fn perform(args: Args, host: &[(String, String)]) -> u8 {
-    let json = args.json;
+    let format = args.format();
     let outcome = match args.command {
-        Command::Inspect(command) => listing::inspect(&command, json),
-        Command::Compress(command) => compress::compress(&command, json),
-        Command::Verify(command) => verify::verify(&command, json),
-        Command::Restore(command) => restore::restore(&command, json),
-        Command::Bench(command) => bench::bench(&command, json),
-        Command::Architectures(command) => listing::architectures(&command, json),
-        Command::Env(command) => env::env(&command, host, json),
+        Command::Inspect(command) => listing::inspect(&command, format),
+        Command::Compress(command) => compress::compress(&command, format),
+        Command::Verify(command) => verify::verify(&command, format),
+        Command::Restore(command) => restore::restore(&command, format),
+        Command::Bench(command) => bench::bench(&command, format),
+        Command::Architectures(command) => listing::architectures(&command, format),
+        Command::Env(command) => env::env(&command, host, format),
         Command::Completions(command) => {
             output::text(&command.script());
             Ok(())
@@ -62,7 +63,7 @@ fn perform(args: Args, host: &[(String, String)]) -> u8 {
     match outcome {
         Ok(()) => exit::DONE,
         Err(error) => {
-            output::error(&error, json);
+            output::error(&error, format);
             exit::code(&error)
         }
     }

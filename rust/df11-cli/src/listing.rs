@@ -4,14 +4,14 @@ use df11_file::{Code, Contents, PlanReport, Result, architectures::Library, cont
 
 use crate::{
     args::{Architectures, Inspect},
-    output::{self, bytes},
+    output::{self, Format, bytes},
 };
 
 /// Shows the plan for a file; of a DF11 file what it holds.
-pub fn inspect(command: &Inspect, as_json: bool) -> Result<()> {
+pub fn inspect(command: &Inspect, format: Format) -> Result<()> {
     let refused = match plan(&command.source, None, command.recognition.options()?) {
         Ok(plan) => {
-            show(&PlanReport::new(&plan), as_json);
+            show(&PlanReport::new(&plan), format);
             return Ok(());
         }
         Err(error) => error,
@@ -20,8 +20,8 @@ pub fn inspect(command: &Inspect, as_json: bool) -> Result<()> {
         return Err(refused);
     }
     let found = contents(&command.source)?;
-    if as_json {
-        output::json(&found);
+    if format.is_json() {
+        format.json(&found);
     } else {
         show_contents(&found);
     }
@@ -62,9 +62,9 @@ fn show_contents(found: &Contents) {
 }
 
 /// Shows a plan.
-pub fn show(report: &PlanReport, as_json: bool) {
-    if as_json {
-        return output::json(report);
+pub fn show(report: &PlanReport, format: Format) {
+    if format.is_json() {
+        return format.json(report);
     }
     let weights: u64 = report.units.iter().map(|unit| unit.weights).sum();
     let saving = 100.0 - report.predicted_bytes as f64 / report.source_bytes.max(1) as f64 * 100.0;
@@ -95,19 +95,24 @@ pub fn show(report: &PlanReport, as_json: bool) {
         bytes(report.predicted_bytes),
         report.target
     ));
+    if (report.same_disk, report.rotating_disk) == (Some(true), Some(true)) {
+        output::line(
+            "  disk          one for source and result, and the system calls it a rotating one: they take turns if it proves slow; with the result on another it goes faster",
+        );
+    }
     output::loader("loader       ", report.loader.as_ref());
     output::notes("note         ", &report.notes);
 }
 
 /// Lists the architectures. Loading them checks them.
-pub fn architectures(command: &Architectures, as_json: bool) -> Result<()> {
+pub fn architectures(command: &Architectures, format: Format) -> Result<()> {
     let library = Library::load(&command.definitions.folders)?;
     if command.check {
         output::line("all files are sound");
         return Ok(());
     }
-    if as_json {
-        output::json(&library.summaries());
+    if format.is_json() {
+        format.json(&library.summaries());
         return Ok(());
     }
     for known in library.summaries() {

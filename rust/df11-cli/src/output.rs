@@ -33,7 +33,7 @@ pub fn finish(code: u8) -> u8 {
         return code;
     };
     let message = format!("the result cannot be written to standard output: {lost}");
-    error(&Error::new(Code::Write, message), false);
+    error(&Error::new(Code::Write, message), Format::Text);
     exit::FAILED
 }
 
@@ -47,16 +47,46 @@ pub fn message(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// A JSON object on standard output.
-pub fn json(value: &impl serde::Serialize) {
-    let json = serde_json::to_string_pretty(value).unwrap_or_default();
-    text(&format!("{json}\n"));
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// One JSON object.
+    Json,
+    /// JSON objects, one a line; the last is the result.
+    JsonLines,
 }
 
-/// An error: a sentence on standard error, and with `--json` an object on standard output.
-pub fn error(error: &Error, as_json: bool) {
-    if as_json {
-        json(&json!({ "schema": "df11.error/1", "error": object(error) }));
+impl Format {
+    /// By the options `--json` and `--json-lines`.
+    pub fn of(json: bool, json_lines: bool) -> Self {
+        match (json, json_lines) {
+            (_, true) => Self::JsonLines,
+            (true, false) => Self::Json,
+            (false, false) => Self::Text,
+        }
+    }
+
+    /// Whether it is for programs.
+    pub fn is_json(self) -> bool {
+        self != Self::Text
+    }
+
+    /// A JSON object on standard output.
+    pub fn json(self, value: &impl serde::Serialize) {
+        let json = match self {
+            Self::JsonLines => serde_json::to_string(value),
+            Self::Json | Self::Text => serde_json::to_string_pretty(value),
+        };
+        text(&format!("{}\n", json.unwrap_or_default()));
+    }
+}
+
+/// An error: a sentence on standard error, and for programs an object on standard output.
+pub fn error(error: &Error, format: Format) {
+    if format.is_json() {
+        format.json(&json!({ "schema": "df11.error/1", "error": object(error) }));
     }
     message(&format!("df11: {error} [{}]", error.code.as_str()));
 }

@@ -2,35 +2,37 @@
 
 use df11_file::{
     Result, Status,
-    restore::{self, RestorePlanReport, RestoreReport},
+    restore::{self, Restoration, RestorePlanReport, RestoreReport},
 };
 
 use crate::{
     args::Restore,
-    output::{self, bytes},
+    output::{self, Format, bytes},
     signals, watch,
 };
 
 /// Restores a file, or with `--dry-run` says what would be restored.
-pub fn restore(command: &Restore, as_json: bool) -> Result<()> {
+pub fn restore(command: &Restore, format: Format) -> Result<()> {
     let (target, options) = (command.output.as_deref(), command.options()?);
     if command.dry_run {
         let plan = restore::plan(&command.file, target, options)?;
-        if as_json {
-            output::json(&plan);
+        if format.is_json() {
+            format.json(&plan);
         } else {
             show_plan(&plan);
         }
         return Ok(());
     }
+    let restoration = Restoration::new(&command.file, target, options)?;
+    // Until here a signal ends the program at once: a disk that does not answer keeps nobody waiting, and nothing is written.
     signals::watch()?;
-    let task = restore::start(&command.file, target, options)?;
-    let report = watch::watch(&task, as_json, |now| {
+    let task = restoration.start()?;
+    let report = watch::watch(&task, format, |now| {
         let phase = now.phase.as_str();
         format!("{phase} unit {}/{}", now.units_done, now.units)
     })?;
-    if as_json {
-        output::json(&report);
+    if format.is_json() {
+        format.json(&report);
     } else {
         show(&report);
     }

@@ -7,19 +7,20 @@ use df11_file::{
 
 use crate::{
     args::Verify,
-    output::{self, bytes},
+    output::{self, Format, bytes},
     signals, watch,
 };
 
 /// Checks a file.
-pub fn verify(command: &Verify, as_json: bool) -> Result<()> {
-    signals::watch()?;
+pub fn verify(command: &Verify, format: Format) -> Result<()> {
     let task = check::start(&command.file, command.options()?)?;
-    let report = watch::watch(&task, as_json, |now| {
+    // Until here a signal ends the program at once, also where a disk does not answer.
+    signals::watch()?;
+    let report = watch::watch(&task, format, |now| {
         format!("unit {}/{}", now.units_done, now.units)
     })?;
-    if as_json {
-        output::json(&report);
+    if format.is_json() {
+        format.json(&report);
     } else {
         show(&report);
     }

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use df11_file::{Result, Snapshot, Task};
 
-use crate::{progress::Display, signals};
+use crate::{output::Format, progress::Display, signals};
 
 const POLL: Duration = Duration::from_millis(100);
 
-/// Waits until the work has ended; `text` tells its state. `quiet` shows nothing.
+/// Waits until the work has ended and shows its state, which `text` tells.
 pub fn watch<R: Clone + Send + 'static>(
     task: &Task<R>,
-    quiet: bool,
+    format: Format,
     text: impl Fn(&Snapshot) -> String,
 ) -> Result<R> {
-    let mut display = Display::new(quiet);
+    let mut display = Display::new(format);
     while !task.join(Some(POLL)) {
         if signals::asked_to_stop() {
             task.cancel();

@@ -21,6 +21,8 @@ const BYTES_PER_HEADER_BYTE: u64 = 10;
 const FIXED_PLAN_BYTES: u64 = 8 << 20;
 /// One worker: an encoded piece in work, one waiting for its turn, one run of kernel chunks read back. Codes of 32 bits are the worst case.
 const BYTES_PER_THREAD: u64 = 4 << 20;
+/// What the threads of a job need besides, in stacks and small things.
+const BESIDES: u64 = 10 << 20;
 /// Spans at a time: several, so that a large unit stays in memory as a whole and the next is read as it goes.
 pub const SPANS: usize = 8;
 /// Counts of one piece, kept between the passes over a unit.
@@ -41,6 +43,12 @@ impl Budget {
     /// Whether a unit of so many weights stays in memory between counting and encoding.
     pub fn keeps(&self, weights: u64) -> bool {
         weights <= self.span_weights * SPANS as u64
+    }
+
+    /// What workers ask for as they go, in bytes. Some of it is asked for in ways that end the program where there is no memory, so it is to be
+    /// seen before that there is.
+    pub fn for_work(&self) -> u64 {
+        self.threads as u64 * BYTES_PER_THREAD + BESIDES
     }
 
     /// Longest header that is read, in bytes: it may take half of the budget.
@@ -98,5 +106,45 @@ impl Budget {
 fn wanted_bytes(options: &Options) -> u64 {
     options
         .max_memory
-        .unwrap_or_else(|| (system::available_memory() / 4).clamp(MIN_BUDGET, MAX_DEFAULT_BUDGET))
+        .unwrap_or_else(|| unasked(system::available_memory()))
+}
+
+/// The budget that is taken unasked where so many bytes are free.
+fn unasked(available: u64) -> u64 {
+    (available / 4).clamp(MIN_BUDGET, MAX_DEFAULT_BUDGET)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn budgets_that_are_taken_unasked() {
+        // Of a machine of 2 GiB, three quarters are hardly ever free.
+        for (available, budget) in [(0, 64), (256, 64), (1536, 384), (2048, 512), (65536, 1024)] {
+            assert_eq!(unasked(available * MIB), budget * MIB, "{available} MiB");
+        }
+    }
+
+    #[test]
+    fn many_cores_share_the_budget() {
+        for threads in [1, 16, 64, 256] {
+            let options = Options {
+                threads: Some(threads),
+                max_memory: Some(256 * MIB),
+                ..Options::default()
+            };
+            let budget = Budget::new(&options, 340_000_000).unwrap();
+            assert!(budget.threads == threads.min(29), "{budget:?}");
+            let workers = budget.threads as u64 * BYTES_PER_THREAD;
+            let spans = SPANS as u64 * budget.span_weights * 2;
+            assert!(workers + spans <= 236 * MIB, "{budget:?}");
+            assert!(
+                spans >= 80 * MIB,
+                "what is read ahead is not given up for threads"
+            );
+        }
+    }
 }

@@ -15,6 +15,7 @@ pub mod check;
 mod contents;
 mod convert;
 pub mod error;
+mod fault;
 mod file_name;
 pub mod header;
 mod job;
@@ -33,6 +34,7 @@ mod stored;
 mod sync;
 mod system;
 mod task;
+mod turns;
 
 pub use contents::{Contents, Df11Contents, DtypeShare, StoredUnitSummary, contents};
 pub use error::{Class, Code, Error, Result};

@@ -106,8 +106,7 @@ const NAMED: u8 = 1;
 /// Nobody waits for it any more.
 const ABANDONED: u8 = 2;
 
-/// What takes away the files of a job that cannot do so itself.
-#[derive(Default)]
+/// What takes away the files of a job that cannot do so itself; none once it has ended.
 struct Cleanup(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
 impl fmt::Debug for Cleanup {
@@ -130,7 +129,8 @@ impl Default for Progress {
             unit: AtomicU64::new(0),
             started: Instant::now(),
             end: AtomicU8::new(OPEN),
-            cleanup: Cleanup::default(),
+            // Until it writes, and where it never does, there is nothing to take away.
+            cleanup: Cleanup(Mutex::new(Some(Box::new(|| ())))),
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::{fs, io::Read, process::Stdio};
 
+use serde_json::Value;
+
 use crate::common::{World, code, errors, json};
 
 #[test]
@@ -37,6 +39,36 @@ fn json_has_a_schema() {
             .len()
             > 19
     );
+}
+
+#[test]
+fn a_line_for_every_second_and_the_result() {
+    let world = World::new(600_000);
+    let lines = |options: &[&str]| -> Vec<Value> {
+        let run = world.compress(&[&["--json-lines"], options].concat());
+        assert!(run.stdout.ends_with(b"\n"));
+        let text = String::from_utf8(run.stdout).unwrap();
+        text.lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    };
+    let told = lines(&["--max-rate", "0.5"]);
+    let (report, states) = told.split_last().unwrap();
+    assert_eq!(report["schema"], "df11.report/1");
+    assert!(states.len() >= 2, "{states:?}");
+    for state in states {
+        assert_eq!(state["schema"], "df11.progress/1");
+        assert_eq!(state["units"], 1);
+        assert!(state["bytes_in"].as_u64() <= state["bytes_total"].as_u64());
+    }
+    assert_eq!(lines(&[])[0]["status"], "already-done");
+    let refused = lines(&["--if-exists", "error"]);
+    assert_eq!(
+        (refused.len(), &refused[0]["schema"]),
+        (1, &"df11.error/1".into())
+    );
+    let both = world.compress(&["--json", "--json-lines"]);
+    assert_eq!(code(&both), 2);
 }
 
 #[test]

@@ -14,8 +14,11 @@ const SAME_START: u64 = 2;
 pub struct Holder {
     /// Its number.
     pub process: u32,
-    /// When it was started, in seconds since 1970; none where the system does not tell.
+    /// When it was started, as [`system::process_start`] tells it; none where the system does not.
     pub started: Option<u64>,
+    /// The start of the machine since which it ran; empty where the system does not tell.
+    #[serde(default)]
+    pub boot: String,
     /// Name of its machine.
     pub host: String,
     /// What its process numbers are counted in, where the system has several such spaces (containers).
@@ -31,6 +34,7 @@ impl Holder {
         Self {
             process,
             started: system::process_start(process),
+            boot: system::boot(),
             host: system::host_name(),
             space: system::process_space(),
             since: now(),
@@ -49,6 +53,10 @@ impl Holder {
         // A system that does not even tell of this process tells nothing of others.
         if !is_visible || here.started.is_none() {
             return false;
+        }
+        let has_boot = !self.boot.is_empty() && !here.boot.is_empty();
+        if has_boot && self.boot != here.boot {
+            return true;
         }
         match (self.started, found) {
             (_, None) => true,
@@ -94,6 +102,7 @@ mod tests {
         Holder {
             process: 7,
             started: Some(1000),
+            boot: "b1".to_owned(),
             host: "larry".to_owned(),
             space: "pid:[1]".to_owned(),
             since: 1100,
@@ -122,7 +131,17 @@ mod tests {
             started: None,
             ..here.clone()
         };
+        let before_restart = Holder {
+            boot: "b0".to_owned(),
+            ..holder()
+        };
+        let no_boot = Holder {
+            boot: String::new(),
+            ..holder()
+        };
         for (holder, here, found, expected) in [
+            (no_boot, &here, Some(1000), false),
+            (before_restart, &here, Some(1000), true),
             (holder(), &here, None, true),
             (holder(), &here, Some(1001), false),
             (holder(), &here, Some(1500), true),
@@ -154,6 +173,14 @@ mod tests {
         assert!(!here.has_ended());
         assert!(!here.host.is_empty());
         assert!(here.started.is_some());
+        if cfg!(target_os = "linux") {
+            let uptime = sysinfo::System::uptime();
+            assert!(
+                here.started.is_some_and(|started| started <= uptime + 1),
+                "no date"
+            );
+            assert!(!here.boot.is_empty());
+        }
         let earlier = Holder {
             started: here.started.map(|started| started - 60),
             ..here

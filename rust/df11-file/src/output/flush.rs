@@ -1,22 +1,26 @@
 //! Flushes what was written while the work goes on: the flush at the end stays short, also on a slow disk, and so does a stop.
 
 use std::{
-    sync::mpsc::{SyncSender, sync_channel},
+    sync::{
+        Arc,
+        mpsc::{SyncSender, sync_channel},
+    },
     thread,
 };
 
 use super::Output;
 use crate::{
     error::Result,
+    fault,
     task::{spawn_scoped, stopped},
+    turns::Turns,
 };
-
-/// Bytes that may wait to be flushed.
-const FLUSH_BYTES: u64 = 64 << 20;
 
 /// Asks for a flush when enough was written.
 pub struct FlushRequests {
-    sender: SyncSender<()>,
+    /// Takes how many bytes are to be flushed.
+    sender: SyncSender<u64>,
+    turns: Arc<Turns>,
     asked_at: u64,
 }
 
@@ -24,7 +28,8 @@ impl FlushRequests {
     /// Told how many bytes were written in all.
     pub fn written(&mut self, bytes: u64) {
         // A full channel means that a flush is due anyway.
-        if bytes >= self.asked_at + FLUSH_BYTES && self.sender.try_send(()).is_ok() {
+        let new = bytes - self.asked_at;
+        if new >= self.turns.burst() && self.sender.try_send(new).is_ok() {
             self.asked_at = bytes;
         }
     }
@@ -36,17 +41,23 @@ impl FlushRequests {
 /// Those of the work, then `E_WRITE`, `E_NO_SPACE` of the flush: the system reports a failed write once, to whoever flushes first.
 pub fn while_flushing<T>(
     file: &Output,
+    turns: &Arc<Turns>,
     work: impl FnOnce(&mut FlushRequests) -> Result<T>,
 ) -> Result<T> {
     let (sender, receiver) = sync_channel(1);
     let mut requests = FlushRequests {
         sender,
+        turns: Arc::clone(turns),
         asked_at: 0,
     };
     thread::scope(|scope| {
         let flushing = spawn_scoped(scope, "df11-flush", move || {
             // Until nobody can ask any more.
-            receiver.iter().try_for_each(|()| file.sync())
+            let mut due = receiver.iter();
+            due.try_for_each(|bytes| {
+                fault::here("flush");
+                turns.flushing(bytes, || file.sync())
+            })
         })?;
         let outcome = work(&mut requests);
         drop(requests);

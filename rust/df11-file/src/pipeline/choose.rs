@@ -24,6 +24,7 @@ use crate::{
     progress::{Phase, Progress},
     report::{LeftUnit, df11_bytes},
     task::{spawn_scoped, stopped},
+    turns::Turns,
 };
 
 /// What was chosen.
@@ -56,7 +57,9 @@ pub fn choose(
     let bytes = sizes().sum();
     let pool = SpanPool::new(sizes().max().unwrap_or(0) as usize)?;
     let (filled, spans) = bounded(SPANS);
-    let reader = Reader::new(plan, progress, facts);
+    // Nothing is written meanwhile.
+    let turns = Turns::default();
+    let reader = Reader::new(plan, progress, facts, &turns);
     let mut surveyor = Surveyor::new(plan, progress, facts)?;
     progress.set_phase(Phase::Reading);
     let to_write = plan.unit_bytes() + plan.passthrough_bytes();

@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     error::{Error, Result},
+    fault,
     output::Output,
     plan::Plan,
     progress::Progress,
@@ -105,6 +106,7 @@ impl Crew<'_> {
                 mut memory,
             } => {
                 let outcome = guarded(|| {
+                    fault::here("encode");
                     let weights = span.pieces().nth(in_span).unwrap_or_default();
                     let kernel = self.plan.options.kernel;
                     self.progress.check_cancelled()?;
@@ -137,6 +139,7 @@ impl Crew<'_> {
     }
 
     fn check(&self, unit: &ActiveUnit, due: &Due, memory: &mut RunMemory) -> Result<()> {
+        fault::here("check");
         let Some(tables) = &unit.tables else {
             return Ok(());
         };

@@ -18,6 +18,7 @@ use crate::{
     progress::Progress,
     source::Source,
     system,
+    turns::Turns,
 };
 
 /// Bytes per read call, a piece: it is counted while it lies in the cache, and a request to stop is seen at once.
@@ -55,6 +56,7 @@ pub struct Totals {
 /// Reads runs.
 pub struct Fetcher<'a> {
     source: &'a Source,
+    turns: &'a Turns,
     progress: &'a Progress,
     kernel: Kernel,
     brake: Brake,
@@ -67,10 +69,10 @@ pub struct Fetcher<'a> {
 }
 
 impl<'a> Fetcher<'a> {
-    /// Reads from `source` with the kernel, the threads and in the way of `options`, at most `max_rate` bytes a second; with such a limit,
+    /// Reads from `source` when `turns` let it, with the kernel, the threads and in the way of `options`, at most `max_rate` bytes a second; with such a limit,
     /// one after the other.
     pub fn new(
-        source: &'a Source,
+        (source, turns): (&'a Source, &'a Turns),
         progress: &'a Progress,
         options: &Options,
         max_rate: Option<u64>,
@@ -82,6 +84,7 @@ impl<'a> Fetcher<'a> {
         };
         Self {
             source,
+            turns,
             progress,
             kernel: options.kernel,
             brake: Brake {
@@ -113,6 +116,7 @@ impl<'a> Fetcher<'a> {
         let in_order = io != Io::Parallel;
         let lanes = Lanes {
             source: self.source,
+            turns: self.turns,
             progress: self.progress,
             kernel: self.kernel,
             count: if in_order { self.lanes } else { READS_AT_ONCE },
@@ -132,14 +136,15 @@ impl<'a> Fetcher<'a> {
             let read: &[u8] = if let Some(conversion) = run.conversion {
                 self.raw
                     .resize(conversion.source_bytes(target.len() as u64) as usize, 0);
-                self.source.read(&mut self.raw, offset)?;
+                self.turns
+                    .reading(|| self.source.read(&mut self.raw, offset))?;
                 let changes = conversion.apply(&self.raw, target);
                 if run.hasher.is_some() && conversion.rounds() {
                     self.totals.changes.add(&changes);
                 }
                 &self.raw
             } else {
-                self.source.read(target, offset)?;
+                self.turns.reading(|| self.source.read(target, offset))?;
                 target
             };
             if let Some(hasher) = &mut run.hasher {

@@ -9,16 +9,20 @@ use super::fetch::{Run, steps};
 use crate::{
     budget::PIECE_WEIGHTS,
     error::Result,
+    fault,
     progress::Progress,
     source::Source,
     sync::lock,
     task::{spawn_scoped, stopped},
+    turns::Turns,
 };
 
 /// How a long run is read.
 pub struct Lanes<'a> {
     /// From where.
     pub source: &'a Source,
+    /// Not while it is a flush's turn.
+    pub turns: &'a Turns,
     /// Told what was read, and asked whether to stop.
     pub progress: &'a Progress,
     /// Counts.
@@ -65,8 +69,10 @@ impl Lanes<'_> {
                     return Ok(());
                 };
                 let turn = self.in_order.then_some(turn);
+                fault::here("lane");
                 self.progress.check_cancelled()?;
-                self.source.read(step.target, step.offset)?;
+                self.turns
+                    .reading(|| self.source.read(step.target, step.offset))?;
                 drop(turn);
                 if let Some(counts) = step.counts {
                     counts.count(self.kernel, step.target);

@@ -26,7 +26,7 @@ mod unit_check;
 mod verify;
 mod work;
 
-use std::{thread, time::Instant};
+use std::{sync::Arc, thread, time::Instant};
 
 use crossbeam_channel::bounded;
 
@@ -47,6 +47,7 @@ use crate::{
     source::CONFIG_NAME,
     system,
     task::{spawn_scoped, stopped},
+    turns::Turns,
 };
 pub use existing::same_passthrough;
 pub use reader::read_weights;
@@ -179,18 +180,21 @@ fn write(
         HeaderMode::Official => None,
     };
     let pool = SpanPool::new(sizes().max().unwrap_or(0) as usize)?;
+    let room = Vec::<u8>::new().try_reserve_exact(budget.for_work() as usize);
+    room.map_err(|error| no_memory(&error))?;
     let (filled, spans) = bounded(SPANS);
     // Nobody ever waits to hand something over: there is room for all that can be on its way.
     let width = 2 * Flow::width(budget);
     let ((give, tasks), (tell, done)) = (bounded(width), bounded(width));
-    let reader = Reader::new(plan, progress, facts);
+    let turns = Arc::new(Turns::new(plan.source.path(), &plan.target));
+    let reader = Reader::new(plan, progress, facts, &turns);
     let crew = Crew {
         plan,
         progress,
         file,
     };
     let before = known.read.totals.bytes;
-    let (map, hashes, read) = while_flushing(file, |flush| {
+    let (map, hashes, read) = while_flushing(file, &turns, |flush| {
         thread::scope(|scope| {
             let reading = spawn_scoped(scope, "df11-read", move || {
                 reader.run(&loads, pool, &filled)
@@ -218,6 +222,7 @@ fn write(
     })?;
     progress.set_phase(Phase::Finishing);
     plan.source.check_unchanged()?;
+    report.notes.extend(turns.note());
     report.take_totals(before + read.totals.bytes, &facts.changes(), read.io);
     let hashes = Hashes {
         tensors: hashes,

@@ -15,8 +15,8 @@ use super::{
     span::{Span, SpanMemory},
 };
 use crate::{
-    budget::PIECE_WEIGHTS, changes::Changes, convert::Conversion, error::Result,
-    journal::TensorFacts, options::Io, plan::Plan, progress::Progress,
+    budget::PIECE_WEIGHTS, changes::Changes, convert::Conversion, error::Result, fault,
+    journal::TensorFacts, options::Io, plan::Plan, progress::Progress, turns::Turns,
 };
 
 /// What the reader knows at the end.
@@ -79,18 +79,23 @@ struct Part {
 
 impl<'a> Reader<'a> {
     /// A reader of the plan's source.
-    pub fn new(plan: &'a Plan, progress: &'a Progress, facts: &'a SourceFacts) -> Self {
-        Self::with_rate((plan, progress, facts), plan.options.max_rate)
+    pub fn new(
+        plan: &'a Plan,
+        progress: &'a Progress,
+        facts: &'a SourceFacts,
+        turns: &'a Turns,
+    ) -> Self {
+        Self::with_rate((plan, progress, facts, turns), plan.options.max_rate)
     }
 
     fn with_rate(
-        (plan, progress, facts): (&'a Plan, &'a Progress, &'a SourceFacts),
+        (plan, progress, facts, turns): (&'a Plan, &'a Progress, &'a SourceFacts, &'a Turns),
         max_rate: Option<u64>,
     ) -> Self {
         Self {
             plan,
             progress,
-            fetcher: Fetcher::new(&plan.source, progress, &plan.options, max_rate),
+            fetcher: Fetcher::new((&plan.source, turns), progress, &plan.options, max_rate),
             open: Vec::new(),
             facts,
         }
@@ -121,6 +126,7 @@ impl<'a> Reader<'a> {
     }
 
     fn load(&mut self, load: &Load, memory: &mut SpanMemory) -> Result<()> {
+        fault::here("read");
         let plan = self.plan;
         let SpanMemory { bytes, counts } = memory;
         counts.clear();
@@ -233,8 +239,8 @@ pub fn read_weights(
         weights,
         first_pass: false,
     };
-    let (progress, facts) = (Progress::default(), SourceFacts::default());
-    Reader::with_rate((plan, &progress, &facts), None).load(&load, memory)
+    let (progress, facts, turns) = Default::default();
+    Reader::with_rate((plan, &progress, &facts, &turns), None).load(&load, memory)
 }
 
 /// The parts of consecutive weights of a unit and the byte of the span at which each begins, in the order of the source's data.

@@ -95,7 +95,7 @@ impl Finished {
                 Record::Run(_) | Record::Header(_) => {}
             }
         }
-        let job = job.ok_or("it has no journal")?;
+        let job = job.ok_or("it has no journal that can be read")?;
         wanted.differs(&job).map_or(Ok(found), Err)
     }
 

@@ -23,6 +23,7 @@ use super::{
 use crate::{
     budget::SPANS,
     error::{Code, Error, Result},
+    fault,
     journal::{Record, UnitDone},
     options::{Form, HeaderMode, Verify},
     output::{
@@ -101,6 +102,7 @@ impl<'a> Work<'a> {
     /// # Errors
     /// The step's refusal or failure.
     pub fn step(&mut self, step: Step) -> Result<()> {
+        fault::here("step");
         match step {
             Step::Survey { unit, keep } => self.survey(unit, keep),
             Step::Encode { unit } => self.encode(unit),

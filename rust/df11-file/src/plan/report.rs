@@ -3,7 +3,13 @@
 use serde::Serialize;
 
 use super::{Plan, folder_of};
-use crate::{architectures::Loader, header::TensorEntry, output::FileMap, report::text, system};
+use crate::{
+    architectures::Loader,
+    header::TensorEntry,
+    output::FileMap,
+    report::text,
+    system::{self, disk},
+};
 
 /// What a compression would do.
 #[derive(Debug, Serialize)]
@@ -41,6 +47,10 @@ pub struct PlanReport {
     pub predicted_bytes: u64,
     /// Free bytes on the target's disk.
     pub free_bytes: Option<u64>,
+    /// Whether source and target lie on one disk, where the system tells.
+    pub same_disk: Option<bool>,
+    /// Whether the system calls the source's disk a rotating one, where it tells.
+    pub rotating_disk: Option<bool>,
     /// The result's tensors in file order.
     pub tensors: Vec<TensorSummary>,
     /// What the user should know.
@@ -109,6 +119,8 @@ impl PlanReport {
                 .sum(),
             predicted_bytes: plan.predicted_bytes(),
             free_bytes: system::free_space(&folder_of(&plan.target)),
+            same_disk: disk::is_shared(plan.source.path(), &folder_of(&plan.target)),
+            rotating_disk: disk::is_rotating(plan.source.path()),
             tensors: tensors(plan),
             notes: plan.notes.clone(),
         }

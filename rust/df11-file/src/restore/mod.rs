@@ -77,7 +77,7 @@ enum Kind {
 }
 
 /// A restoration, ready to start.
-struct Restoration {
+pub struct Restoration {
     stored: Stored,
     kind: Kind,
     outline: Outline,
@@ -108,15 +108,15 @@ pub fn start(
     target: Option<&Path>,
     options: RestoreOptions,
 ) -> Result<Task<RestoreReport>> {
-    let restoration = Restoration::new(path, target, options)?;
-    Task::start(restoration.options.low_priority, move |progress| {
-        let outcome = restoration.run(progress);
-        outcome.map_err(|error| error.at_path(restoration.stored.file.path()))
-    })
+    Restoration::new(path, target, options)?.start()
 }
 
 impl Restoration {
-    fn new(path: &Path, target: Option<&Path>, options: RestoreOptions) -> Result<Self> {
+    /// Reads what the file's header says; writes nothing.
+    ///
+    /// # Errors
+    /// Those of [`start`].
+    pub fn new(path: &Path, target: Option<&Path>, options: RestoreOptions) -> Result<Self> {
         if options.threads == Some(0) {
             return Err(
                 Error::new(Code::Option, "no threads were allowed").hint("Allow at least one.")
@@ -149,6 +149,17 @@ impl Restoration {
             target,
             threads: system::threads(options.threads),
             options,
+        })
+    }
+
+    /// Starts it in a thread of its own.
+    ///
+    /// # Errors
+    /// `E_NO_MEMORY` where no thread can be started.
+    pub fn start(self) -> Result<Task<RestoreReport>> {
+        Task::start(self.options.low_priority, move |progress| {
+            let outcome = self.run(progress);
+            outcome.map_err(|error| error.at_path(self.stored.file.path()))
         })
     }
 

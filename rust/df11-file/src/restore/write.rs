@@ -1,7 +1,7 @@
 //! Writing the restored file: copied tensors, decoded units, kept tensors, and the header at the end. Everything is read back and compared with what was
 //! to be written, and hashed where the file tells the hash. In the same way a file that is there already is compared.
 
-use std::mem;
+use std::{mem, sync::Arc};
 
 use df11_codec::DecodeTables;
 use safetensors::Dtype;
@@ -23,6 +23,7 @@ use crate::{
         unit_bytes::{CHUNKS_PER_RUN, RunMemory},
         units::{StoredUnit, fault},
     },
+    turns::Turns,
 };
 
 /// Bytes of a copied tensor that one task copies.
@@ -55,13 +56,15 @@ pub fn check_units(job: &Restoration, progress: &Progress) -> Result<()> {
 /// # Errors
 /// `E_VERIFY` where something is not what the source had; those of both files; `E_CANCELLED`.
 pub fn write(job: &Restoration, file: &Output, progress: &Progress) -> Result<()> {
+    let turns = Arc::new(Turns::new(job.stored.file.path(), &job.target));
     let writer = Writer {
         job,
         place: Place::New(file),
+        turns: &turns,
         progress,
     };
     progress.set_phase(Phase::Restoring);
-    while_flushing(file, |flush| {
+    while_flushing(file, &turns, |flush| {
         writer.all(|bytes| {
             progress.add_out(bytes);
             flush.written(progress.snapshot().bytes_out);
@@ -82,6 +85,7 @@ pub fn compare(job: &Restoration, file: &Source, progress: &Progress) -> Result<
     let writer = Writer {
         job,
         place: Place::Existing(file),
+        turns: &Turns::default(),
         progress,
     };
     writer.all(|_| ())
@@ -116,6 +120,7 @@ enum Place<'a> {
 struct Writer<'a> {
     job: &'a Restoration,
     place: Place<'a>,
+    turns: &'a Turns,
     progress: &'a Progress,
 }
 
@@ -148,7 +153,8 @@ impl<'a> Writer<'a> {
                 let (from, tensor) = (&stored.header().tensors[from], &tensors[tensor]);
                 let at = piece * COPY_BYTES;
                 buffer.resize(COPY_BYTES.min(tensor.bytes() - at) as usize, 0);
-                stored.read(buffer, from.start + at)?;
+                self.turns
+                    .reading(|| stored.read(buffer, from.start + at))?;
                 self.put(buffer, tensor, at, back)
             },
             |_, (buffer, _)| {
@@ -202,7 +208,10 @@ impl<'a> Writer<'a> {
 
     fn run(&self, number: usize, unit: &StoredUnit, run: u64, memory: &mut Memory) -> Result<()> {
         let wrong = |message: &str| damaged(message).in_unit(&unit.name);
-        let read = |buffer: &mut [u8], offset| self.job.stored.file.read(buffer, offset);
+        let read = |buffer: &mut [u8], offset| {
+            let read = || self.job.stored.file.read(buffer, offset);
+            self.turns.reading(read)
+        };
         let bytes = unit.bytes(&read, &wrong);
         let tables = match memory.tables.take() {
             Some((of, tables)) if of == number => tables,

@@ -21,6 +21,7 @@ mod header_breaches;
 mod header_reference;
 mod inputs;
 mod interruptions;
+mod journals;
 mod no_sources;
 mod outline;
 mod partial_files;

@@ -40,7 +40,7 @@ fn one_of_ours_is_replaced_and_said() {
         fs::write(world.partial(), left).unwrap();
         let report = world.run(world.options()).unwrap();
         let note =
-            "a partial file left by an interrupted run was replaced: it has no journal".to_owned();
+            "a partial file left by an interrupted run was replaced: it has no journal that can be read".to_owned();
         assert!(report.notes.contains(&note), "{:?}", report.notes);
         assert!(
             fs::read(world.target()).unwrap() == fresh,

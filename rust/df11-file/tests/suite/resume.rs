@@ -18,11 +18,11 @@ use df11_file::{
     plan,
 };
 
-const WENT_ON: &str = "went on from an interrupted run: ";
-const REPLACED: &str = "a partial file left by an interrupted run was replaced: ";
+pub const WENT_ON: &str = "went on from an interrupted run: ";
+pub const REPLACED: &str = "a partial file left by an interrupted run was replaced: ";
 
 /// Six units, one of them read in two spans, and tensors between them: 13 MB.
-fn world() -> World {
+pub fn world() -> World {
     World::new(tensors())
 }
 
@@ -59,7 +59,7 @@ fn modes(world: &World) -> Vec<Options> {
 }
 
 /// Leaves what a run leaves that is killed when it has read so many percent of what it reads.
-fn interrupt(world: &World, options: &Options, percent: u64) {
+pub fn interrupt(world: &World, options: &Options, percent: u64) {
     let slow = Options {
         max_rate: Some(40_000_000),
         ..options.clone()
@@ -77,13 +77,13 @@ fn interrupt(world: &World, options: &Options, percent: u64) {
     }
 }
 
-fn note<'a>(report: &'a Report, start: &str) -> &'a str {
+pub fn note<'a>(report: &'a Report, start: &str) -> &'a str {
     let found = report.notes.iter().find(|note| note.starts_with(start));
     found.unwrap_or_else(|| panic!("{start}: {:?}", report.notes))
 }
 
 /// Runs to the end; the result is the undisturbed one, and nothing else is left.
-fn finish(world: &World, options: &Options, undisturbed: &[u8]) -> Report {
+pub fn finish(world: &World, options: &Options, undisturbed: &[u8]) -> Report {
     let report = world.run(options.clone()).unwrap();
     assert_eq!(report.status, Status::Done);
     assert!(

@@ -1,56 +1,13 @@
 //! What the machine offers: positioned I/O, memory, cores, free space, thread priority. The only module with platform code.
 
+pub mod disk;
+mod identity;
+mod position;
+
 use std::{fs::File, io, path::Path};
 
-/// Reads exactly `buffer.len()` bytes at `offset`.
-///
-/// # Errors
-/// Those of the operating system; `UnexpectedEof` where the file ends before.
-pub fn read_exact_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-    #[cfg(unix)]
-    return std::os::unix::fs::FileExt::read_exact_at(file, buffer, offset);
-    #[cfg(windows)]
-    {
-        let (mut buffer, mut offset) = (buffer, offset);
-        while !buffer.is_empty() {
-            match std::os::windows::fs::FileExt::seek_read(file, buffer, offset) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => {
-                    buffer = &mut buffer[count..];
-                    offset += count as u64;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Writes all of `bytes` at `offset`.
-///
-/// # Errors
-/// Those of the operating system.
-pub fn write_all_at(file: &File, bytes: &[u8], offset: u64) -> io::Result<()> {
-    #[cfg(unix)]
-    return std::os::unix::fs::FileExt::write_all_at(file, bytes, offset);
-    #[cfg(windows)]
-    {
-        let (mut bytes, mut offset) = (bytes, offset);
-        while !bytes.is_empty() {
-            match std::os::windows::fs::FileExt::seek_write(file, bytes, offset) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(count) => {
-                    bytes = &bytes[count..];
-                    offset += count as u64;
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
-    }
-}
+pub use identity::{is_at, is_file_of_one_name, is_same_file};
+pub use position::{read_exact_at, write_all_at};
 
 /// Whether a folder can get another name while a file in it is open.
 pub const RENAMES_OPEN_FOLDERS: bool = !cfg!(windows);
@@ -63,50 +20,25 @@ pub fn sync_folder(folder: &Path) {
     }
 }
 
-/// Whether something found without following links is a file, and has no other name (hard link) as far as the system tells.
-pub fn is_file_of_one_name(found: &std::fs::Metadata) -> bool {
-    #[cfg(unix)]
-    let names = std::os::unix::fs::MetadataExt::nlink(found);
-    #[cfg(not(unix))]
-    let names = 1;
-    found.is_file() && names <= 1
-}
-
-/// Whether `file` is what stands at `path`, and no link to it.
-pub fn is_at(file: &File, path: &Path) -> bool {
-    let found = std::fs::symlink_metadata(path).ok();
-    found.is_some_and(|found| found.is_file() && is_the_same(file, path, &found).unwrap_or(false))
-}
-
-/// The same for a path at which a file was `found`. Asks without opening anything where that is possible: that could fail for want of handles.
-fn is_the_same(file: &File, path: &Path, found: &std::fs::Metadata) -> io::Result<bool> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::MetadataExt;
-        let (_, here) = (path, file.metadata()?);
-        Ok((here.dev(), here.ino()) == (found.dev(), found.ino()))
-    }
-    #[cfg(not(unix))]
-    {
-        let _ = found;
-        let here = same_file::Handle::from_path(path)?;
-        Ok(here == same_file::Handle::from_file(file.try_clone()?)?)
-    }
-}
-
-/// Whether two paths lead to the same file, and neither is a link that points elsewhere.
-pub fn is_same_file(one: &Path, other: &Path) -> bool {
-    let is_file = |path| std::fs::symlink_metadata(path).is_ok_and(|found| found.is_file());
-    is_file(one) && is_file(other) && same_file::is_same_file(one, other).unwrap_or(false)
-}
-
-/// When a process was started, in seconds since 1970; none where there is no such process.
+/// When a process was started, in seconds since a moment that stays where it is when the clock is set: the machine's start on Linux, 1970 elsewhere.
+/// None where there is no such process.
 pub fn process_start(process: u32) -> Option<u64> {
     use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate};
     let (process, mut system) = (Pid::from_u32(process), sysinfo::System::new());
     let asked = ProcessesToUpdate::Some(&[process]);
     system.refresh_processes_specifics(asked, true, ProcessRefreshKind::nothing());
-    system.process(process).map(sysinfo::Process::start_time)
+    let started = system.process(process)?.start_time();
+    if cfg!(target_os = "linux") {
+        // Of a process Linux tells the time since its own start; what is added to it to have a date moves with the clock.
+        return started.checked_sub(sysinfo::System::boot_time());
+    }
+    Some(started)
+}
+
+/// What tells one start of the machine from the next (Linux); empty where nothing does.
+pub fn boot() -> String {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    id.map_or_else(|_| String::new(), |id| id.trim().to_owned())
 }
 
 /// The machine's name; empty where it has none.
