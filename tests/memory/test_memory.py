@@ -77,6 +77,13 @@ def test_the_default_budget(bench: Bench, four_gb: Path) -> None:
     assert run.peak <= run.report["memory_budget"]
 
 
+def test_many_threads_share_the_budget(bench: Bench, four_gb: Path) -> None:
+    run = bench.run(four_gb, "--threads", "64", "--max-memory", "256MiB", prepare=limit_data)
+    print(f"VmHWM {run.peak / MIB:.1f} MiB of 256 MiB with {run.report['threads']} threads")
+    assert run.report["threads"] > 16
+    assert run.peak <= LIMIT
+
+
 @pytest.fixture
 def cgroup() -> Iterator[Path]:
     """A memory cgroup of 256 MiB."""
@@ -90,13 +97,25 @@ def cgroup() -> Iterator[Path]:
     group.rmdir()
 
 
-def test_a_memory_cgroup(bench: Bench, four_gb: Path, cgroup: Path) -> None:
+@pytest.mark.parametrize(
+    ("limit", "options", "budget"),
+    [(256, ["--max-memory", "256MiB"], 256), (256, [], 64), (2048, [], 512)],
+    ids=["all of it", "default", "default in 2 GiB"],
+)
+def test_a_memory_cgroup(
+    bench: Bench, four_gb: Path, cgroup: Path, limit: int, options: list[str], budget: int
+) -> None:
+    """Page cache counts there too. The default settings see the limit as if it were all of the machine's memory."""
+    (cgroup / "memory.limit_in_bytes").write_text(str(limit * MIB))
+
     def enter() -> None:
         (cgroup / "cgroup.procs").write_text(str(os.getpid()))
 
-    run = bench.run(four_gb, "--max-memory", "256MiB", prepare=enter)
+    run = bench.run(four_gb, *options, prepare=enter)
     failures = int((cgroup / "memory.failcnt").read_text())
-    print(f"VmHWM {run.peak / MIB:.1f} MiB; the kernel had to take page cache back {failures} times")
-    assert run.peak <= LIMIT
+    print(f"VmHWM {run.peak / MIB:.1f} MiB of {budget} MiB; page cache was taken back {failures} times")
+    # The program itself counts a little.
+    assert 0.98 * budget * MIB <= run.report["memory_budget"] <= budget * MIB
+    assert run.peak <= budget * MIB
     # The limit was felt: without it, the page cache alone would have grown beyond.
     assert failures > 0

@@ -1,21 +1,15 @@
 """What `df11 compress` has the disk read, verification included: the source once, also where a unit is read twice."""
 
-import os
 from pathlib import Path
 
 import pytest
+
+from support.disks import forget
 
 from .conftest import GB, Bench
 from .sources import LARGEST, write_source
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/io").exists(), reason="device reads are read from /proc")
-
-
-def forget(path: Path) -> None:
-    """Take a file out of the page cache."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 @pytest.mark.parametrize("io", ["sequential", "parallel", "auto"])

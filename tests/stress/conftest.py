@@ -33,9 +33,15 @@ class Length:
     servers: int
     changes: int
     stall_seconds: float
+    tries: int
+    slow_scale: float
+    cost_scale: float
+    cost_runs: int
 
 
-LENGTH = Length(100, 1000, 1.0, 20 * 60, 25, 20, 30) if FULL else Length(8, 40, 0.03, 8, 0, 4, 3)
+LENGTH = (
+    Length(100, 1000, 1.0, 20 * 60, 25, 20, 30, 3, 30, 150, 5) if FULL else Length(8, 40, 0.03, 8, 0, 4, 3, 1, 12, 0, 0)
+)
 
 
 @pytest.fixture

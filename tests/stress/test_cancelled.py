@@ -3,8 +3,6 @@
 import random
 import time
 
-from support.faults import Faults
-
 from .conftest import Length
 from .world import World, interrupt
 
@@ -25,22 +23,3 @@ def test_cancelled_at_random_moments(world: World, rng: random.Random, length: L
         world.assert_clean()
         assert ended.seconds < 1, ended
     print(f"slowest of {length.cancels}: {slowest:.3f} s; {done} were done before")
-
-
-def test_cancelled_while_a_read_stalls(world: World, faults: Faults, rng: random.Random, length: Length) -> None:
-    """A drive that does not answer must not keep the user waiting."""
-    world.run(environment=faults.environment())
-    world.take_result()
-    reads = faults.calls()["read"]
-    for _ in range(3):
-        stall = f"read:{rng.randrange(5, reads)}:{int(length.stall_seconds * 1000)}ms"
-        process = world.start(environment=faults.environment(stall))
-        deadline = time.monotonic() + 20
-        while not faults.have_fired():
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        time.sleep(0.1)
-        ended = interrupt(process)
-        assert ended.status == 130, ended
-        assert ended.seconds < 1, ended
-        world.assert_clean()

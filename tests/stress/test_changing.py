@@ -66,3 +66,47 @@ def test_files_that_are_taken_away(world: World, rng: random.Random, length: Len
             ended = world.run()
         assert ended.status == 0, ended
         assert world.take_result() == undisturbed
+
+
+def test_a_target_that_changes(world: World, rng: random.Random, length: Length) -> None:
+    """Where it may be replaced, it may also be gone or another; where it may not, one that appears is left alone."""
+    undisturbed = world.undisturbed()
+    for number in range(length.changes):
+        replace = number % 3 < 2
+        if replace:
+            world.target.write_bytes(b"old")
+        started = time.monotonic()
+        process = world.start("--max-rate", "30", *(["--if-exists", "replace"] if replace else []))
+        while not world.journal.exists() and process.poll() is None:
+            time.sleep(0.001)
+        time.sleep(rng.uniform(0, 0.15))
+        if number % 3 == 0:
+            world.target.unlink()
+        else:
+            world.target.write_bytes(b"somebody's")
+        ended = wait(process, started)
+        if replace:
+            assert ended.status == 0, ended
+            assert world.take_result() == undisturbed
+        else:
+            assert ended.error["code"] == "E_TARGET_EXISTS", ended
+            assert world.target.read_bytes() == b"somebody's"
+            world.target.unlink()
+            world.assert_clean()
+
+
+def test_a_folder_that_is_moved_away(world: World) -> None:
+    """The run fails; with the folder in its place again, the next one goes on."""
+    undisturbed = world.undisturbed()
+    started = time.monotonic()
+    process = world.start("--max-rate", "10")
+    while not world.journal.exists() or world.journal.stat().st_size < 2000:
+        assert process.poll() is None
+        time.sleep(0.001)
+    elsewhere = world.folder.with_name("elsewhere")
+    world.folder.rename(elsewhere)
+    ended = wait(process, started)
+    assert ended.error["code"] == "E_WRITE", ended
+    elsewhere.rename(world.folder)
+    world.run().report  # noqa: B018
+    assert world.take_result() == undisturbed

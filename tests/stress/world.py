@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,6 +70,7 @@ class World:
         self.target = folder / TARGET
         self.partial = folder / PARTIAL
         self.journal = folder / JOURNAL
+        self.restored = folder / "restored.safetensors"
         self.make_source(scale)
         self._source = self._source_state()
         self._results: dict[tuple[str, ...], Result] = {}
@@ -77,21 +79,35 @@ class World:
         (self.folder / "toy.toml").write_text(toy_architecture("one"))
         write_safetensors(self.source, tensors(scale))
 
-    def start(self, *options: str, environment: dict[str, str] | None = None) -> "subprocess.Popen[str]":
-        command = [str(self.df11), "compress", str(self.source), "-o", str(self.target), "--json", *options]
+    def start(
+        self,
+        *options: str,
+        job: str = "compress",
+        json_lines: bool = False,
+        environment: dict[str, str] | None = None,
+        prepare: Callable[[], None] | None = None,
+    ) -> "subprocess.Popen[str]":
+        """Starts a job of `df11`. `prepare` is called in the new process before the program is."""
+        files = {
+            "compress": [self.source, "-o", self.target, "--architectures", self.folder],
+            "verify": [self.target],
+            "restore": [self.target, "-o", self.restored],
+        }
+        command = [self.df11, job, *files[job], "--json-lines" if json_lines else "--json", *options]
         return subprocess.Popen(
-            [*command, "--architectures", str(self.folder)],
+            [str(part) for part in command],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             stdin=subprocess.DEVNULL,
             text=True,
             env=os.environ | (environment or {}),
+            preexec_fn=prepare,
         )
 
-    def run(self, *options: str, environment: dict[str, str] | None = None, seconds: float = 120) -> Ended:
+    def run(self, *options: str, seconds: float = 120, **how: Any) -> Ended:
         """Runs to the end, which must come: nothing may hang."""
         started = time.monotonic()
-        process = self.start(*options, environment=environment)
+        process = self.start(*options, **how)
         return wait(process, started, seconds)
 
     def undisturbed(self, *options: str) -> Result:

@@ -3,7 +3,9 @@
  * DF11_FAULTS   rules, separated by semicolons: CALL:N:ERRNO, CALL:N:short, CALL:N:MSms. CALL is open, read, write, sync, truncate, rename, link, unlink
  *               or map; N the number of the call, from 1 on, or * for every one.
  * DF11_FOLDER   only operations on files below this folder count. "map" counts all large blocks of memory.
- * DF11_COUNTS   a file that gets "fired" when a rule was met, and at the end the number of calls of each kind.
+ * DF11_COUNTS   a file that gets "fired" when a rule was met, and at the end the number of calls of each kind, and the microseconds
+ *               that writing and flushing files *.journal took.
+ * DF11_CLOCK    seconds, separated by commas, by which the wall clock is wrong: the first at the first look at it, and so on, over and over.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -23,6 +25,7 @@ static const char *const NAMES[KINDS] = {"open", "read", "write", "sync", "trunc
 enum { LARGE = 1 << 18 };
 
 static atomic_long counts[KINDS];
+static atomic_long journal_ns;
 static atomic_bool fired;
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
@@ -42,6 +45,8 @@ __attribute__((destructor)) static void at_exit(void) {
         snprintf(text, sizeof text, "%s %ld\n", NAMES[kind], atomic_load(&counts[kind]));
         note(text);
     }
+    snprintf(text, sizeof text, "journal-us %ld\n", atomic_load(&journal_ns) / 1000);
+    note(text);
 }
 
 static int is_ours(const char *path) {
@@ -49,13 +54,33 @@ static int is_ours(const char *path) {
     return folder && path && strncmp(path, folder, strlen(folder)) == 0;
 }
 
-static int is_ours_fd(int fd) {
-    char link[64], path[PATH_MAX + 1];
+/* The path of an open file; empty where it has none. */
+static const char *path_of(int fd, char path[PATH_MAX + 1]) {
+    char link[64];
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     ssize_t length = readlink(link, path, PATH_MAX);
-    if (length < 0) return 0;
-    path[length] = 0;
-    return is_ours(path);
+    path[length < 0 ? 0 : length] = 0;
+    return path;
+}
+
+static int is_ours_fd(int fd) {
+    char path[PATH_MAX + 1];
+    return is_ours(path_of(fd, path));
+}
+
+static long now_ns(void) {
+    struct timespec time;
+    REAL(clock_gettime)(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000L + time.tv_nsec;
+}
+
+/* Adds the time since `started` where the file is a journal of ours. */
+static void took(int fd, long started) {
+    long time = now_ns() - started;
+    char path[PATH_MAX + 1];
+    path_of(fd, path);
+    size_t length = strlen(path), ending = strlen(".journal");
+    if (is_ours(path) && length > ending && strcmp(path + length - ending, ".journal") == 0) atomic_fetch_add(&journal_ns, time);
 }
 
 /* Counts a call. The error number that it is to end with, -1 where it is to come back short, 0 where nothing is to happen. */
@@ -129,12 +154,22 @@ ssize_t write(int fd, const void *buffer, size_t length) {
 ssize_t pwrite64(int fd, const void *buffer, size_t length, off64_t offset) {
     int failed;
     length = length_of(fd, WRITE, length, &failed);
-    return failed ? -1 : REAL(pwrite64)(fd, buffer, length, offset);
+    if (failed) return -1;
+    long started = now_ns();
+    ssize_t written = REAL(pwrite64)(fd, buffer, length, offset);
+    took(fd, started);
+    return written;
 }
 
 int fsync(int fd) { return is_ours_fd(fd) && fails(SYNC) ? -1 : REAL(fsync)(fd); }
 
-int fdatasync(int fd) { return is_ours_fd(fd) && fails(SYNC) ? -1 : REAL(fdatasync)(fd); }
+int fdatasync(int fd) {
+    if (is_ours_fd(fd) && fails(SYNC)) return -1;
+    long started = now_ns();
+    int result = REAL(fdatasync)(fd);
+    took(fd, started);
+    return result;
+}
 
 int ftruncate64(int fd, off64_t length) { return is_ours_fd(fd) && fails(TRUNCATE) ? -1 : REAL(ftruncate64)(fd, length); }
 
@@ -145,6 +180,19 @@ int linkat(int from_folder, const char *from, int to_folder, const char *to, int
 }
 
 int unlink(const char *path) { return is_ours(path) && fails(UNLINK) ? -1 : REAL(unlink)(path); }
+
+int clock_gettime(clockid_t which, struct timespec *time) {
+    static atomic_long looks;
+    int result = REAL(clock_gettime)(which, time);
+    const char *jumps = getenv("DF11_CLOCK");
+    if (result || which != CLOCK_REALTIME || !jumps || !*jumps) return result;
+    long count = 1;
+    for (const char *at = jumps; *at; at++) count += *at == ',';
+    const char *jump = jumps;
+    for (long skip = atomic_fetch_add(&looks, 1) % count; skip > 0; skip--) jump = strchr(jump, ',') + 1;
+    time->tv_sec += atol(jump);
+    return 0;
+}
 
 void *mmap64(void *at, size_t length, int protection, int flags, int fd, off64_t offset) {
     if (fd < 0 && length >= LARGE && getenv("DF11_FOLDER") && fails(MAP)) return MAP_FAILED;

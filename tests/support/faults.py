@@ -33,18 +33,27 @@ class Faults:
         subprocess.run(command, check=True)
         return cls(library, folder)
 
-    def environment(self, rules: str = "") -> dict[str, str]:
-        """What makes a program meet the rules."""
+    def environment(self, rules: str = "", clock: str = "") -> dict[str, str]:
+        """What makes a program meet the rules, and see the wall clock jump by so many seconds at each look."""
         self.counts.unlink(missing_ok=True)
         return {
             "LD_PRELOAD": str(self.library),
             "DF11_FAULTS": rules,
             "DF11_FOLDER": str(self.folder),
             "DF11_COUNTS": str(self.counts),
+            "DF11_CLOCK": clock,
         }
 
     def calls(self) -> dict[str, int]:
         """The number of calls of the last program, by kind."""
+        counts = self._counts()
+        return {kind: count for kind, count in counts.items() if kind != "journal-us"}
+
+    def journal_seconds(self) -> float:
+        """How long the last program wrote and flushed journals."""
+        return self._counts()["journal-us"] / 1e6
+
+    def _counts(self) -> dict[str, int]:
         lines = [line.split() for line in self.counts.read_text().splitlines() if line != "fired"]
         return {kind: int(count) for kind, count in lines}
 
