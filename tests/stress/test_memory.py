@@ -15,14 +15,14 @@ CGROUPS = Path("/sys/fs/cgroup/memory")
 
 
 def test_address_space_that_is_refused(world: World, rng: random.Random, length: Length) -> None:
-    """From too little to start the program to more than enough.
+    """From what the program hardly starts with to more than enough.
 
     Where it is only just too little, Rust ends the program, as a crash does: then the next run goes on.
     """
     undisturbed = world.undisturbed()
     ends = {"done": 0, "refused": 0, "ended": 0}
     for _ in range(length.changes * 6):
-        limit = round(2 ** rng.uniform(3, 9)) * MIB
+        limit = round(2 ** rng.uniform(4.2, 9)) * MIB
 
         def refuse(limit: int = limit) -> None:
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
