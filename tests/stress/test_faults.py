@@ -57,6 +57,24 @@ def test_every_call_fails_once_for_a_folder(
     fail_often(folder_world, Faults.build(scratch, folder_world.folder), rng, length.fault_share / 2, options)
 
 
+def test_what_could_not_be_removed_is_gone_on_with(
+    folder_world: FolderWorld, scratch: Path, rng: random.Random
+) -> None:
+    """The disk is full, and nothing can be deleted: the folder stays marked as ours."""
+    world, faults = folder_world, Faults.build(scratch, folder_world.folder)
+    undisturbed = world.undisturbed()
+    world.run(environment=faults.environment())
+    world.take_result()
+    writes = faults.calls()["write"]
+    for _ in range(3):
+        rules = f"write:{rng.randrange(writes // 2, writes)}:{errno.ENOSPC};unlink:1:{errno.EACCES}"
+        ended = world.run(environment=faults.environment(rules))
+        assert ended.error["code"] == "E_NO_SPACE", (rules, ended)
+        assert world.partial.exists(), rules
+        world.run().report  # noqa: B018
+        assert world.take_result() == undisturbed, rules
+
+
 def fail_often(world: World, faults: Faults, rng: random.Random, share: float, options: tuple[str, ...]) -> None:
     """Runs of which a call fails, that share of all there are; each is followed by one that ends well."""
     undisturbed = world.undisturbed(*options)

@@ -65,4 +65,4 @@ def test_killed_at_random_moments(world: World, rng: random.Random, length: Leng
 
 @pytest.mark.parametrize("options", FOLDER_MODES, ids=" ".join)
 def test_folders_too(folder_world: FolderWorld, rng: random.Random, length: Length, options: tuple[str, ...]) -> None:
-    kill_often(folder_world, options, rng, max(1, length.kills // len(FOLDER_MODES) // 2))
+    kill_often(folder_world, options, rng, max(1, length.kills // len(FOLDER_MODES)))
