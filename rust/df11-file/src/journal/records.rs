@@ -1,6 +1,7 @@
 //! What a journal tells. Hashes are xxh3; offsets and bytes are those of the partial file; in a folder offsets are addresses, which tell the file too.
 
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::holder::Holder;
@@ -28,6 +29,8 @@ pub enum Record {
     Unit(Box<UnitDone>),
     /// A passthrough tensor is written.
     Copied(Copied),
+    /// The names of the files that a folder will hold.
+    Files(Vec<String>),
     /// The partial file's marker is about to be overwritten with these first bytes of its header.
     Header([u8; 16]),
 }
@@ -52,8 +55,8 @@ pub struct Fingerprint {
     pub keep_uncompressed: bool,
     /// Whether it is a file, a folder, or a folder with one file of tensors.
     pub form: String,
-    /// xxh3 of a source folder's index and configuration, which the result may hold; none where the source is a file.
-    pub source_texts: Option<u64>,
+    /// xxh3 of the source's index and configuration, which the result may hold.
+    pub source_texts: u64,
     /// Source, architecture, names, cast, verification.
     pub stamp: Stamp,
 }
@@ -67,10 +70,7 @@ impl Fingerprint {
             header: plan.options.header.as_str().to_owned(),
             keep_uncompressed: plan.options.keep_uncompressed,
             form: plan.form.as_str().to_owned(),
-            source_texts: plan
-                .source
-                .folder()
-                .map(|folder| xxh3_64(texts(folder).as_bytes())),
+            source_texts: xxh3_64(json!(texts(&plan.source)).to_string().as_bytes()),
             stamp: Stamp::of(plan),
         }
     }

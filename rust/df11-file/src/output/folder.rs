@@ -1,18 +1,19 @@
 //! The partial folder: beside the target, marked as ours, locked, and renamed only when complete.
 
 use std::{
-    collections::{HashSet, VecDeque},
-    fs::{self, File, OpenOptions},
+    collections::HashSet,
+    fs::{self, File},
     io,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard},
+    sync::Arc,
 };
 
 use fs4::FileExt;
 
 use super::{
-    FileHeader, PartialFile,
+    FileHeader, FileNames, PartialFile,
     form::place,
+    open_files::OpenFiles,
     partial::{check_space, kept_in, path_of, taken_away},
 };
 use crate::{
@@ -20,7 +21,6 @@ use crate::{
     journal::{Record, foreign},
     plan::{folder_of, is_df11_folder, is_taken, target_exists},
     progress::Progress,
-    sync::lock,
     system,
 };
 
@@ -28,9 +28,7 @@ use crate::{
 const LOCK: &str = ".df11";
 const MARKS: [&str; 2] = [".df11.partial", ".df11.journal"];
 /// What a file of tensors begins with until it has a header.
-const NO_HEADER: &[u8] = &[0; 8];
-/// Files that are open at a time; systems allow a process 256 or more.
-const MAX_OPEN: usize = 64;
+const NO_HEADER: &[u8; 8] = &[0; 8];
 
 /// A folder being written. Dropped before [`Self::commit`], it is removed, unless it was kept.
 #[derive(Debug)]
@@ -39,8 +37,11 @@ pub struct PartialFolder {
     target: PathBuf,
     /// Marks it as ours and keeps its journal; none where it has its name or is kept.
     lock: Option<PartialFile>,
-    names: Vec<String>,
-    open: Mutex<VecDeque<(usize, Arc<File>)>>,
+    names: FileNames,
+    /// Names of files that are ours: those, and those of the run that has left the folder. No other is ever touched.
+    ours: Arc<HashSet<String>>,
+    /// Those of tensors first.
+    files: OpenFiles,
 }
 
 impl PartialFolder {
@@ -48,15 +49,16 @@ impl PartialFolder {
     /// gone on with.
     ///
     /// # Errors
-    /// `E_PARTIAL_FOREIGN` where something without our marker stands there, `E_TARGET_BUSY` where another run holds it; `E_WRITE`, `E_NO_SPACE`.
-    pub fn open(target: &Path, names: Vec<String>) -> Result<(Self, Option<Vec<Record>>)> {
+    /// `E_PARTIAL_FOREIGN` where something without our marker stands there, or anything that is not ours in it; `E_TARGET_BUSY` where another run holds it;
+    /// `E_WRITE`, `E_NO_SPACE`.
+    pub fn open(target: &Path, names: FileNames) -> Result<(Self, Option<Vec<Record>>)> {
         let path = path_of(target);
         let failed = |error| Error::write(&path, &error);
         let is_left = match fs::create_dir(&path) {
             Ok(()) => false,
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let kind = fs::symlink_metadata(&path).map_err(failed)?.file_type();
-                if !kind.is_dir() || !is_ours(&path).map_err(failed)? {
+                if !kind.is_dir() || !is_marked(&path).map_err(failed)? {
                     return Err(foreign(&path));
                 }
                 true
@@ -74,18 +76,35 @@ impl PartialFolder {
             }
             error
         })?;
+        let mut ours: HashSet<String> =
+            names.tensors.iter().chain(&names.others).cloned().collect();
+        for record in records.iter().flatten() {
+            if let Record::Files(names) = record {
+                ours.extend(names.iter().cloned());
+            }
+        }
+        if let Err(error) = check_ours(&path, &ours) {
+            lock.leave();
+            return Err(error);
+        }
+        let all = [&names.tensors[..], &names.others].concat();
         let folder = Self {
+            files: OpenFiles::new(&path, all),
             path,
             target: target.to_path_buf(),
             lock: Some(lock),
             names,
-            open: Mutex::new(VecDeque::new()),
+            ours: Arc::new(ours),
         };
         Ok((folder, is_left.then(|| records.unwrap_or_default())))
     }
 
     /// Removes the marks of a run that was killed when its folder had just got its name.
     pub fn tidy(target: &Path) {
+        // In a partial folder, should that be named as a target, they mark what can be gone on with.
+        if target.extension().is_some_and(|ending| ending == "partial") {
+            return;
+        }
         let marker = target.join(LOCK);
         if fs::symlink_metadata(path_of(&marker)).is_ok() {
             // One that is held is about to be removed; one that is opened is, as soon as it is dropped.
@@ -100,7 +119,9 @@ impl PartialFolder {
     /// `E_WRITE`, `E_NO_SPACE`.
     pub fn restart(&self) -> Result<()> {
         self.clear(|_| false)?;
-        self.marker()?.restart()
+        self.marker()?.restart()?;
+        let names = self.names.tensors.iter().chain(&self.names.others);
+        self.note(&Record::Files(names.cloned().collect()))
     }
 
     /// Goes on with what an interrupted run has left. Files that hold no tensors are written anew.
@@ -108,12 +129,16 @@ impl PartialFolder {
     /// # Errors
     /// `E_WRITE`, `E_NO_SPACE`.
     pub fn go_on(&self) -> Result<()> {
-        let names: HashSet<_> = self.names.iter().map(String::as_str).collect();
-        self.clear(|name| names.contains(name))?;
+        let tensors: HashSet<_> = self.names.tensors.iter().map(String::as_str).collect();
+        self.clear(|name| tensors.contains(name))?;
         self.marker()?.go_on()?;
         // A run may have been killed when it had given files their headers.
-        for number in 0..self.names.len() {
-            if self.reaches(number, NO_HEADER.len() as u64) {
+        for number in 0..self.names.tensors.len() {
+            let mut start = *NO_HEADER;
+            if self.reaches(number, start.len() as u64) {
+                self.read(&mut start, number, 0)?;
+            }
+            if start != *NO_HEADER {
                 self.write(NO_HEADER, number, 0)?;
             }
         }
@@ -130,9 +155,7 @@ impl PartialFolder {
 
     /// Whether file number `file` is there and reaches to byte `end`.
     pub fn reaches(&self, file: usize, end: u64) -> bool {
-        let name = self.names.get(file);
-        let stat = name.and_then(|name| fs::metadata(self.path.join(name)).ok());
-        stat.is_some_and(|stat| stat.len() >= end)
+        self.files.reaches(file, end)
     }
 
     /// Removes it, to be called where this run cannot do so itself.
@@ -140,8 +163,8 @@ impl PartialFolder {
     /// # Errors
     /// `E_WRITE` where the system does not give a second handle.
     pub fn remover(&self) -> Result<Box<dyn FnOnce() + Send>> {
-        let path = self.path.clone();
-        let empty = move || clear(&path, |_| false).is_ok();
+        let (path, ours) = (self.path.clone(), Arc::clone(&self.ours));
+        let empty = move || clear(&path, &ours, |_| false).is_ok();
         let (unmark, path) = (self.marker()?.remover(empty)?, self.path.clone());
         Ok(Box::new(move || {
             unmark();
@@ -156,7 +179,7 @@ impl PartialFolder {
     pub fn check_space(&self, needed: u64) -> Result<()> {
         // What an interrupted run has written is there already.
         let allocated = |name: &String| File::open(self.path.join(name))?.allocated_size();
-        let there: u64 = self.names.iter().flat_map(allocated).sum();
+        let there: u64 = self.names.tensors.iter().flat_map(allocated).sum();
         check_space(&self.target, needed.saturating_sub(there))
     }
 
@@ -170,10 +193,9 @@ impl PartialFolder {
         for file in headers {
             let (number, _) = place(file.start);
             self.write(&file.header, number, 0)?;
-            let path = self.file_path(number);
-            let open = self.file(number, &path);
-            let cut = open.and_then(|open| open.set_len(file.bytes));
-            cut.map_err(|error| Error::write(&path, &error))?;
+            let cut = self.file(number).and_then(|open| cut(&open, file.bytes));
+            cut.map_err(|error| Error::write(&self.files.path(number), &error))?;
+            self.files.finished(number, file.bytes);
         }
         Ok(())
     }
@@ -183,10 +205,9 @@ impl PartialFolder {
     /// # Errors
     /// `E_NO_SPACE`, `E_WRITE`.
     pub fn write(&self, bytes: &[u8], file: usize, offset: u64) -> Result<()> {
-        let path = self.file_path(file);
-        let failed = |error| Error::write(&path, &error);
-        let open = self.file(file, &path).map_err(failed)?;
-        system::write_all_at(&open, bytes, offset).map_err(failed)
+        let open = self.file(file);
+        let written = open.and_then(|open| system::write_all_at(&open, bytes, offset));
+        written.map_err(|error| Error::write(&self.files.path(file), &error))
     }
 
     /// Reads back what was written.
@@ -194,10 +215,9 @@ impl PartialFolder {
     /// # Errors
     /// `E_READ`.
     pub fn read(&self, buffer: &mut [u8], file: usize, offset: u64) -> Result<()> {
-        let path = self.file_path(file);
-        let failed = |error| Error::read(&path, &error);
-        let open = self.file(file, &path).map_err(failed)?;
-        system::read_exact_at(&open, buffer, offset).map_err(failed)
+        let open = self.file(file);
+        let read = open.and_then(|open| system::read_exact_at(&open, buffer, offset));
+        read.map_err(|error| Error::read(&self.files.path(file), &error))
     }
 
     /// Writes a whole small file.
@@ -205,16 +225,16 @@ impl PartialFolder {
     /// # Errors
     /// `E_NO_SPACE`, `E_WRITE`.
     pub fn add(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let path = self.path.join(name);
+        let unknown = || Error::new(Code::Internal, "the folder has no file of this name");
+        let number = self.files.number(name).ok_or_else(unknown)?;
         let add = || {
-            let file = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .open(&path)?;
+            let file = self.file(number)?;
             system::write_all_at(&file, bytes, 0)?;
             file.sync_all()
         };
-        add().map_err(|error| Error::write(&path, &error))
+        add().map_err(|error| Error::write(&self.files.path(number), &error))?;
+        self.files.finished(number, bytes.len() as u64);
+        Ok(())
     }
 
     /// Flushes everything to the disk: the data before what the journal says of it.
@@ -223,11 +243,13 @@ impl PartialFolder {
     /// `E_WRITE`, `E_NO_SPACE`.
     pub fn sync(&self) -> Result<()> {
         // Not under the lock: a flush takes long, and others want to write.
-        let open: Vec<_> = self.handles().iter().cloned().collect();
-        open.iter().try_for_each(|(number, file)| {
-            let synced = file.sync_all();
-            synced.map_err(|error| Error::write(&self.file_path(*number), &error))
-        })?;
+        self.files
+            .all_open()
+            .iter()
+            .try_for_each(|(number, file)| {
+                let synced = file.sync_all();
+                synced.map_err(|error| Error::write(&self.files.path(*number), &error))
+            })?;
         self.marker()?.sync_journal()
     }
 
@@ -238,7 +260,8 @@ impl PartialFolder {
     /// `E_TARGET_EXISTS` where the target appeared meanwhile or is none of ours; `E_WRITE`, `E_NO_SPACE`.
     pub fn commit(&mut self, replace: bool, progress: &Progress) -> Result<Option<PathBuf>> {
         self.sync()?;
-        self.handles().clear();
+        self.files.close();
+        self.files.check()?;
         system::sync_folder(&self.path);
         progress.pass_the_last_moment()?;
         if !self.marker()?.is_in_place() {
@@ -253,14 +276,18 @@ impl PartialFolder {
         // A folder without files is nothing that could be lost.
         let _ = fs::remove_dir(&self.target);
         if let Err(error) = fs::rename(&self.path, &self.target) {
-            if let Some(aside) = &aside {
-                let _ = fs::rename(aside, &self.target);
-            }
-            return Err(if self.target.exists() {
+            let mut error = if self.target.exists() {
                 target_exists(&self.target)
             } else {
                 Error::write(&self.target, &error).during("giving the folder its name")
-            });
+            };
+            if let Some(aside) = aside
+                && fs::rename(&aside, &self.target).is_err()
+            {
+                let aside = aside.display();
+                error.hint = format!("{} What stood there is in {aside}.", error.hint);
+            }
+            return Err(error);
         }
         system::sync_folder(&folder_of(&self.target));
         // It is complete from here on. Where these stay, the next run removes them.
@@ -296,6 +323,10 @@ impl PartialFolder {
 
     /// Removes from a replaced folder what the new one has too, and the folder where nothing else is in it: whether it is gone.
     fn discard(&self, aside: &Path) -> bool {
+        // The folder that a link leads to is as it was.
+        if aside.is_symlink() {
+            return fs::remove_file(aside).is_ok();
+        }
         let Ok(new) = fs::read_dir(&self.target) else {
             return false;
         };
@@ -321,37 +352,14 @@ impl PartialFolder {
     }
 
     fn clear(&self, is_kept: impl Fn(&str) -> bool) -> Result<()> {
-        self.handles().clear();
-        clear(&self.path, is_kept).map_err(|error| Error::write(&self.path, &error))
+        self.files.close();
+        let cleared = clear(&self.path, &self.ours, is_kept);
+        cleared.map_err(|error| Error::write(&self.path, &error))
     }
 
-    fn file_path(&self, file: usize) -> PathBuf {
-        self.path.join(&self.names[file])
-    }
-
-    fn file(&self, number: usize, path: &Path) -> io::Result<Arc<File>> {
-        let mut open = self.handles();
-        if let Some((_, file)) = open.iter().rev().find(|(known, _)| *known == number) {
-            return Ok(Arc::clone(file));
-        }
-        while open.len() >= MAX_OPEN
-            && let Some((_, oldest)) = open.pop_front()
-        {
-            // The system tells of a failed write only whoever has the file open.
-            oldest.sync_all()?;
-        }
-        if !self.marker().is_ok_and(PartialFile::is_in_place) {
-            return Err(io::ErrorKind::NotFound.into());
-        }
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        let file = Arc::new(options.open(path)?);
-        open.push_back((number, Arc::clone(&file)));
-        Ok(file)
-    }
-
-    fn handles(&self) -> MutexGuard<'_, VecDeque<(usize, Arc<File>)>> {
-        lock(&self.open)
+    fn file(&self, number: usize) -> io::Result<Arc<File>> {
+        let is_ours = || self.marker().is_ok_and(PartialFile::is_in_place);
+        self.files.file(number, is_ours)
     }
 }
 
@@ -360,9 +368,9 @@ impl Drop for PartialFolder {
         let Some(lock) = self.lock.take() else {
             return;
         };
-        self.handles().clear();
+        self.files.close();
         // The marker is the last to go: what is left without it would be nobody's.
-        if lock.is_in_place() && clear(&self.path, |_| false).is_err() {
+        if lock.is_in_place() && clear(&self.path, &self.ours, |_| false).is_err() {
             return lock.leave();
         }
         drop(lock);
@@ -370,30 +378,53 @@ impl Drop for PartialFolder {
     }
 }
 
-/// Removes all files of a folder but the marker, its journal, and those that are kept.
-fn clear(folder: &Path, is_kept: impl Fn(&str) -> bool) -> io::Result<()> {
+/// Gives a file its length. All of it was written, and more may be left of an interrupted run.
+fn cut(file: &File, bytes: u64) -> io::Result<()> {
+    if file.metadata()?.len() < bytes {
+        return Err(io::Error::other("another program has cut it"));
+    }
+    file.set_len(bytes)
+}
+
+/// Removes those files of a folder that are ours, but for the ones that are kept.
+fn clear(folder: &Path, ours: &HashSet<String>, is_kept: impl Fn(&str) -> bool) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        if !MARKS.contains(&&*name) && !is_kept(&name) {
+        if ours.contains(&*name) && !is_kept(&name) {
             fs::remove_file(entry.path())?;
         }
     }
     Ok(())
 }
 
-/// Whether a folder is one that an interrupted run left: files only, and the marker among them; or nothing but what a run removes last.
-fn is_ours(folder: &Path) -> io::Result<bool> {
-    let (mut is_marked, mut others) = (false, 0);
+/// Whether a folder is one that a run left: it holds the marker, or nothing but what a run removes last.
+fn is_marked(folder: &Path) -> io::Result<bool> {
+    let mut is_empty = true;
     for entry in fs::read_dir(folder)? {
-        let entry = entry?;
-        if !entry.file_type()?.is_file() {
-            return Ok(false);
+        let name = entry?.file_name();
+        if name == MARKS[0] {
+            return Ok(true);
         }
-        let name = entry.file_name();
-        is_marked |= name == MARKS[0];
-        others += usize::from(name != MARKS[0] && name != MARKS[1]);
+        is_empty &= name == MARKS[1];
     }
-    Ok(is_marked || others == 0)
+    Ok(is_empty)
+}
+
+/// Refuses a folder that holds anything but our files, each of one name; but what is hidden is nobody's business.
+fn check_ours(folder: &Path, ours: &HashSet<String>) -> Result<()> {
+    let failed = |error| Error::write(folder, &error);
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if name.starts_with('.') {
+            continue;
+        }
+        let found = fs::symlink_metadata(&path).map_err(failed)?;
+        if !ours.contains(&*name) || !system::is_file_of_one_name(&found) {
+            return Err(foreign(&path));
+        }
+    }
+    Ok(())
 }

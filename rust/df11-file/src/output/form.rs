@@ -12,6 +12,15 @@ use crate::{
 /// Addresses of one file of a folder: more bytes than any has.
 pub const FILE_SPAN: u64 = 1 << 44;
 
+/// The names of a folder's files.
+#[derive(Debug)]
+pub struct FileNames {
+    /// Those of tensors, in the order of their addresses.
+    pub tensors: Vec<String>,
+    /// The others.
+    pub others: Vec<String>,
+}
+
 /// The header of a finished file.
 #[derive(Debug)]
 pub struct FileHeader {
@@ -38,7 +47,7 @@ impl Output {
     ///
     /// # Errors
     /// `E_PARTIAL_FOREIGN`, `E_TARGET_BUSY`; `E_WRITE`, `E_NO_SPACE`.
-    pub fn open(target: &Path, files: Option<Vec<String>>) -> Result<(Self, Option<Vec<Record>>)> {
+    pub fn open(target: &Path, files: Option<FileNames>) -> Result<(Self, Option<Vec<Record>>)> {
         let Some(names) = files else {
             let (file, left) = PartialFile::open(target)?;
             return Ok((Self::File(file), left));
@@ -51,7 +60,7 @@ impl Output {
     ///
     /// # Errors
     /// Those of [`Self::open`].
-    pub fn create(target: &Path, files: Option<Vec<String>>) -> Result<(Self, bool)> {
+    pub fn create(target: &Path, files: Option<FileNames>) -> Result<(Self, bool)> {
         let (output, left) = Self::open(target, files)?;
         output.restart()?;
         Ok((output, left.is_some()))
@@ -218,6 +227,12 @@ impl Output {
             Self::Folder(folder) => folder.commit(replace, progress),
         }
     }
+}
+
+/// What is told of files that a replaced folder held besides the result's.
+pub fn kept_aside(folder: &Path) -> String {
+    let kept = folder.display();
+    format!("the replaced folder held other files too; they are in {kept}")
 }
 
 /// The number of the file at an address, and the offset in it.

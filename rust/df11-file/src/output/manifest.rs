@@ -12,10 +12,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::FileMap;
 use crate::{
     error::{Code, Error, Result},
-    header::Header,
     options::Verify,
     plan::Plan,
-    source::{CONFIG_NAME, SourceFolder, SourceIdentity},
+    source::{CONFIG_NAME, Source, SourceIdentity},
 };
 
 /// Value of the key `df11.format`: the name and version of this layout of metadata.
@@ -115,12 +114,6 @@ impl Stamp {
             ..self.clone()
         } == *wanted
     }
-
-    /// The stamp in a header, where it is one of ours.
-    pub fn read(header: &Header) -> Option<Self> {
-        (header.meta("df11.format")? == FORMAT).then_some(())?;
-        serde_json::from_str(header.meta("df11.stamp")?).ok()
-    }
 }
 
 /// The metadata of one result.
@@ -164,8 +157,9 @@ impl Manifest {
         if let Some(bytes) = dropped_bytes(plan)? {
             entries.push(entry("dropped", pack(&bytes)));
         }
-        if let Some(folder) = plan.source.folder() {
-            entries.push(entry("source_folder", pack(texts(folder).as_bytes())));
+        if plan.source.folder().is_some() {
+            let texts = json!(texts(&plan.source)).to_string();
+            entries.push(entry("source_folder", pack(texts.as_bytes())));
         }
         let mut usual = plan.plain_metadata();
         if plan.folder.is_some() {
@@ -279,14 +273,16 @@ fn names(plan: &Plan) -> String {
     names.to_string()
 }
 
-/// The texts of a source's folder that are no tensors, as JSON: each a name and a text.
-pub fn texts(folder: &SourceFolder) -> String {
+/// The texts of a source that are no tensors, each with its name: the index and the configuration of a folder.
+pub fn texts(source: &Source) -> Vec<(String, String)> {
+    let Some(folder) = source.folder() else {
+        return Vec::new();
+    };
     let index = folder.index.as_ref();
-    let index = index.map(|(name, text)| (name.as_str(), &**text));
+    let index = index.map(|(name, text)| (name.clone(), text.to_string()));
     let config = folder.config.as_ref();
-    let config = config.map(|config| (CONFIG_NAME, &*config.text));
-    let texts: Vec<_> = index.into_iter().chain(config).collect();
-    json!(texts).to_string()
+    let config = config.map(|config| (CONFIG_NAME.to_owned(), config.text.to_string()));
+    index.into_iter().chain(config).collect()
 }
 
 fn pack(bytes: &[u8]) -> String {

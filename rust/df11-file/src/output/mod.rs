@@ -5,10 +5,11 @@ pub mod flush;
 mod folder;
 mod form;
 pub mod manifest;
+mod open_files;
 mod partial;
 mod stream;
 
 pub use file_map::{FileMap, UNKNOWN, UnitPlace, split_positions, unit_tensors};
-pub use form::{FILE_SPAN, FileHeader, Output};
+pub use form::{FILE_SPAN, FileHeader, FileNames, Output, kept_aside};
 pub use partial::{MARKER, PartialFile};
 pub use stream::{Region, TensorStream};

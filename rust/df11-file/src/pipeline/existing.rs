@@ -16,7 +16,10 @@ use crate::{
     error::{Code, Error, Result},
     header::TensorInfo,
     options::HeaderMode,
-    output::{manifest::Stamp, split_positions},
+    output::{
+        manifest::{Stamp, texts},
+        split_positions,
+    },
     plan::{Passthrough, Plan},
     progress::Progress,
     report::df11_bytes,
@@ -29,15 +32,16 @@ const SAMPLES: u64 = 4;
 /// Bytes of a passthrough tensor that are compared at a time.
 pub const COMPARE_BYTES: u64 = 1 << 20;
 
-/// True where the target is a complete file with the plan's tensors and their sizes fit together: a self-describing one if its stamp is
-/// the plan's, an official one if its passthrough tensors and a sample of its kernel chunks, decoded, equal the source.
+/// True where the target is a complete file with the plan's tensors and their sizes fit together: a self-describing one if its stamp and the
+/// texts of its source are the plan's, an official one if its passthrough tensors and a sample of its kernel chunks, decoded, equal the source.
 ///
 /// # Errors
 /// Those of the source, or `E_CANCELLED`.
 pub fn is_result(plan: &Plan, progress: &Progress) -> Result<bool> {
-    let Ok(target) = Stored::open(&plan.target) else {
+    let Ok(mut target) = Stored::open(&plan.target) else {
         return Ok(false);
     };
+    let described = target.description.take();
     let found = found_in(plan, &target);
     let plan = found.as_ref().unwrap_or(plan);
     let Some((target, units)) = matching_units(plan, target) else {
@@ -47,7 +51,9 @@ pub fn is_result(plan: &Plan, progress: &Progress) -> Result<bool> {
         return Ok(false);
     }
     if plan.options.header == HeaderMode::SelfDescribing {
-        return Ok(Stamp::read(target.header()).is_some_and(|found| found.serves(&Stamp::of(plan))));
+        return Ok(described.is_some_and(|found| {
+            found.stamp.serves(&Stamp::of(plan)) && found.texts == texts(&plan.source)
+        }));
     }
     if target.header().metadata != plan.plain_metadata() {
         return Ok(false);

@@ -37,11 +37,12 @@ use crate::{
     journal::Record,
     options::{HeaderMode, IfExists},
     output::{
-        FileHeader, FileMap, Output,
+        FileHeader, FileMap, FileNames, Output,
         flush::while_flushing,
+        kept_aside,
         manifest::{Hashes, Manifest, Rounding},
     },
-    plan::{Plan, is_taken, target_exists},
+    plan::{Plan, file_name, is_taken, target_exists},
     progress::{Phase, Progress},
     report::{Report, Status},
     source::CONFIG_NAME,
@@ -88,7 +89,10 @@ pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
         return Err(target_exists(&plan.target));
     }
     tied::check(plan, progress)?;
-    let files = plan.folder.is_some().then(|| plan.file_names());
+    let files = plan.folder.as_ref().map(|folder| FileNames {
+        tensors: plan.file_names(),
+        others: folder.names(),
+    });
     let (mut file, left) = Output::open(&plan.target, files)?;
     let mut report = Report::new(plan, &budget, Status::Done);
     progress.on_abandon(file.remover()?);
@@ -107,12 +111,7 @@ pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
         Err(error) => return Err(file.give_up(error)),
     };
     drop(file);
-    report.notes.extend(kept.map(|kept| {
-        format!(
-            "the replaced folder held other files too; they are in {}",
-            kept.display()
-        )
-    }));
+    report.notes.extend(kept.as_deref().map(kept_aside));
     progress.set_phase(Phase::Done);
     report.device_bytes_read = system::device_bytes_read()
         .zip(device_bytes)
@@ -153,8 +152,7 @@ fn add_others(plan: &Plan, file: &Output, progress: &Progress) -> Result<()> {
     for (path, _) in &folder.copies {
         progress.check_cancelled()?;
         let bytes = std::fs::read(path).map_err(|error| Error::read(path, &error))?;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        file.add(&name, &bytes)?;
+        file.add(&file_name(path), &bytes)?;
     }
     file.add(CONFIG_NAME, folder.config.as_bytes())
 }

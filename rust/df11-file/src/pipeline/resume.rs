@@ -92,7 +92,7 @@ impl Finished {
                 Record::Copied(copied) => {
                     found.copied.insert(copied.tensor.clone(), copied);
                 }
-                Record::Run(_) | Record::Header(_) => {}
+                Record::Run(_) | Record::Files(_) | Record::Header(_) => {}
             }
         }
         let job = job.ok_or("it has no journal that can be read")?;

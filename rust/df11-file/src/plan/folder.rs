@@ -86,6 +86,18 @@ impl FolderPlan {
             copies: copies(source)?,
         })
     }
+
+    /// The names of its files.
+    pub fn names(&self) -> Vec<String> {
+        let copies = self.copies.iter().map(|(path, _)| file_name(path));
+        copies.chain([CONFIG_NAME.to_owned()]).collect()
+    }
+}
+
+/// The name of a file.
+pub fn file_name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 /// The member that loaders ask for.
@@ -223,8 +235,7 @@ impl Plan {
             take(name, format!("unit {}", unit.name), Some(&unit.name));
         }
         for (path, _) in &folder.copies {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            take(&name, "a file of the source".to_owned(), None);
+            take(&file_name(path), "a file of the source".to_owned(), None);
         }
         faults
     }

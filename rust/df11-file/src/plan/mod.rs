@@ -24,6 +24,7 @@ use crate::{
 pub use build::plan;
 pub(crate) use folder::CONFIG_KEY;
 pub use folder::FolderPlan;
+pub(crate) use folder::file_name;
 pub use report::PlanReport;
 pub(crate) use target::{
     choose as choose_target, exists as target_exists, folder_of, is_df11_folder, is_taken,

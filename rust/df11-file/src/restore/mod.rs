@@ -24,7 +24,7 @@ use crate::{
     architectures::{Architecture, Choice, Library},
     error::{Code, Error, Result},
     options::{Form, IfExists},
-    output::Output,
+    output::{Output, kept_aside},
     plan::{choose_target, is_taken, target_exists},
     progress::{Phase, Progress},
     report::Status,
@@ -191,10 +191,11 @@ impl Restoration {
             self.stored.file.check_unchanged()?;
         }
         outcome?;
-        // A folder is only replaced where it is one of a DF11 model, so nothing else was in it.
-        file.commit(replace, progress)?;
+        let kept = file.commit(replace, progress)?;
         progress.set_phase(Phase::Done);
-        Ok(report(Status::Done, left))
+        let mut report = report(Status::Done, left);
+        report.notes.extend(kept.as_deref().map(kept_aside));
+        Ok(report)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     error::{Code, Error, Result},
     file_name,
     header::{self, Header, MAX_HEADER_BYTES, TensorEntry},
-    output::{FILE_SPAN, FileHeader, manifest::KEY_PREFIX},
+    output::{FILE_SPAN, FileHeader, FileNames, manifest::KEY_PREFIX},
     stored::{
         Stored,
         description::Description,
@@ -101,10 +101,15 @@ impl Outline {
         Ok(())
     }
 
-    /// The names of a folder's files of tensors; none for a file.
-    pub fn names(&self) -> Option<Vec<String>> {
-        let names = self.files.iter().map(|file| file.name.clone());
-        self.texts.is_some().then(|| names.collect())
+    /// The names of a folder's files; none for a file.
+    pub fn names(&self) -> Option<FileNames> {
+        let tensors = self.files.iter().map(|file| file.name.clone());
+        let others =
+            |texts: &[(String, String)]| texts.iter().map(|(name, _)| name.clone()).collect();
+        self.texts.as_ref().map(|texts| FileNames {
+            tensors: tensors.collect(),
+            others: others(texts),
+        })
     }
 
     /// The address of a byte of the data of all files, in what is written.

@@ -15,6 +15,20 @@ pub fn is_file_of_one_name(found: &Metadata) -> bool {
     found.is_file() && names <= 1
 }
 
+/// What tells a file from any other that is there at the same time; none where the system does not say.
+#[cfg(unix)]
+#[allow(clippy::unnecessary_wraps)] // Elsewhere there is none.
+pub fn file_id(found: &Metadata) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    Some((found.dev(), found.ino()))
+}
+
+/// The same where only an open file tells.
+#[cfg(not(unix))]
+pub fn file_id(_found: &Metadata) -> Option<(u64, u64)> {
+    None
+}
+
 /// Whether `file` is what stands at `path`, and no link to it.
 pub fn is_at(file: &File, path: &Path) -> bool {
     let found = fs::symlink_metadata(path).ok();

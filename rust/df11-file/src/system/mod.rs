@@ -6,7 +6,7 @@ mod position;
 
 use std::{fs::File, io, path::Path};
 
-pub use identity::{is_at, is_file_of_one_name, is_same_file};
+pub use identity::{file_id, is_at, is_file_of_one_name, is_same_file};
 pub use position::{read_exact_at, write_all_at};
 
 /// Whether a folder can get another name while a file in it is open.

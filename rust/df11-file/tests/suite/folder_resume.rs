@@ -10,7 +10,7 @@ use std::{
 
 use df11_file::{
     Code, Job, Options, Report, Status,
-    options::{Form, HeaderMode, IfExists, Verify},
+    options::{Form, HeaderMode, Verify},
 };
 
 use crate::common::{
@@ -21,14 +21,14 @@ use crate::common::{
 };
 
 const WENT_ON: &str = "went on from an interrupted run: ";
-const REPLACED: &str = "a partial folder left by an interrupted run was replaced: ";
-const MARKER: &str = ".df11.partial";
-const JOURNAL: &str = ".df11.journal";
+pub const REPLACED: &str = "a partial folder left by an interrupted run was replaced: ";
+pub const MARKER: &str = ".df11.partial";
+pub const JOURNAL: &str = ".df11.journal";
 
-type Files = BTreeMap<String, Vec<u8>>;
+pub type Files = BTreeMap<String, Vec<u8>>;
 
 /// Six units in two files, one of them cut by the files' border and one read in two spans, with companions; 13 MB.
-fn model() -> ModelFolder {
+pub fn model() -> ModelFolder {
     let unit = |index: u64, weights: usize| {
         let name = format!("one.{index}.weight");
         Tensor::bf16(&name, weights::realistic(index, weights))
@@ -70,37 +70,38 @@ fn modes(folder: &ModelFolder) -> Vec<Options> {
         options(Form::Folder, HeaderMode::SelfDescribing, false),
         options(Form::Folder, HeaderMode::SelfDescribing, true),
         options(Form::Folder, HeaderMode::Official, false),
+        options(Form::Folder, HeaderMode::Official, true),
         options(Form::FolderSingle, HeaderMode::SelfDescribing, false),
         options(Form::FolderSingle, HeaderMode::Official, true),
     ]
 }
 
-fn partial(folder: &ModelFolder) -> PathBuf {
+pub fn partial(folder: &ModelFolder) -> PathBuf {
     folder.world.path("model-DF11.partial")
 }
 
-fn start(folder: &ModelFolder, options: Options) -> Job {
+pub fn start(folder: &ModelFolder, options: Options) -> Job {
     Job::start(folder.plan(options).unwrap()).unwrap()
 }
 
-fn undisturbed(folder: &ModelFolder, options: &Options) -> Files {
+pub fn undisturbed(folder: &ModelFolder, options: &Options) -> Files {
     folder.run(options.clone()).unwrap();
     take(folder)
 }
 
 /// The files of the result, which is removed.
-fn take(folder: &ModelFolder) -> Files {
+pub fn take(folder: &ModelFolder) -> Files {
     let files = contents(&folder.target());
     fs::remove_dir_all(folder.target()).unwrap();
     files
 }
 
-fn assert_clean(folder: &ModelFolder) {
+pub fn assert_clean(folder: &ModelFolder) {
     assert_eq!(folder.world.files(), ["architectures", "model"]);
 }
 
 /// Leaves what a run leaves that is killed when it has read so many percent of what it reads.
-fn interrupt(folder: &ModelFolder, options: &Options, percent: u64) {
+pub fn interrupt(folder: &ModelFolder, options: &Options, percent: u64) {
     let slow = Options {
         max_rate: Some(40_000_000),
         ..options.clone()
@@ -121,13 +122,13 @@ fn interrupt(folder: &ModelFolder, options: &Options, percent: u64) {
         left.filter(|left| left.contains_key(MARKER) && !left.contains_key("config.json"))
     });
     let left = left.unwrap();
-    let mut files = left
-        .iter()
-        .filter(|(name, _)| name.ends_with(".safetensors"));
     // What is not finished is no model for anybody: headers come last.
-    let has_header = |bytes: &Vec<u8>| bytes.iter().take(8).any(|byte| *byte != 0);
-    assert!(percent > 80 || !files.any(|(_, bytes)| has_header(bytes)));
+    assert!(percent > 80 || !left.iter().any(has_header));
     leave(folder, &left);
+}
+
+fn has_header((name, bytes): (&String, &Vec<u8>)) -> bool {
+    name.ends_with(".safetensors") && bytes.iter().take(8).any(|byte| *byte != 0)
 }
 
 /// The files of a folder that is written meanwhile, if it stays there. As after a crash, the journal may know less than is written, never more.
@@ -144,19 +145,19 @@ fn snapshot(folder: &Path) -> Option<Files> {
     Some(files)
 }
 
-fn leave(folder: &ModelFolder, files: &Files) {
+pub fn leave(folder: &ModelFolder, files: &Files) {
     fs::create_dir(partial(folder)).unwrap();
     for (name, bytes) in files {
         fs::write(partial(folder).join(name), bytes).unwrap();
     }
 }
 
-fn note<'a>(report: &'a Report, start: &str) -> &'a str {
+pub fn note<'a>(report: &'a Report, start: &str) -> &'a str {
     let found = report.notes.iter().find(|note| note.starts_with(start));
     found.unwrap_or_else(|| panic!("{start}: {:?}", report.notes))
 }
 
-fn assert_same(found: &Files, expected: &Files) {
+pub fn assert_same(found: &Files, expected: &Files) {
     let names = |files: &Files| files.keys().cloned().collect::<Vec<_>>();
     assert_eq!(names(found), names(expected));
     for (name, bytes) in expected {
@@ -166,7 +167,7 @@ fn assert_same(found: &Files, expected: &Files) {
 }
 
 /// Runs to the end; the result is the undisturbed one, and nothing else is left.
-fn finish(folder: &ModelFolder, options: &Options, undisturbed: &Files) -> Report {
+pub fn finish(folder: &ModelFolder, options: &Options, undisturbed: &Files) -> Report {
     let report = folder.run(options.clone()).unwrap();
     assert_eq!(report.status, Status::Done);
     assert_same(&take(folder), undisturbed);
@@ -225,7 +226,6 @@ fn damage_is_seen_and_mended() {
         assert!(!longer.contains("others did not"), "{longer}");
         let more = with(&|left| {
             left.insert("config.json".to_owned(), b"half".to_vec());
-            left.insert("one_7.safetensors".to_owned(), vec![0; 99]);
         });
         assert!(!more.contains("others did not"), "{more}");
     }
@@ -254,85 +254,50 @@ fn a_torn_journal_has_its_first_records() {
     }
 }
 
-/// A file that is to be copied at the end has gone: what is finished is kept, and nothing is read again.
+/// Leaves all files with their headers: one that is to be copied at the end has gone.
+fn fail_at_the_end(folder: &ModelFolder, options: &Options) {
+    let plan = folder.plan(options.clone()).unwrap();
+    fs::remove_file(folder.file("tokenizer.json")).unwrap();
+    let error = Job::start(plan).unwrap().result().unwrap_err();
+    fs::write(folder.file("tokenizer.json"), "{}").unwrap();
+    assert_eq!(error.code, Code::Read, "{error}");
+    let kept =
+        "What is finished is kept in model-DF11.partial: start again, and it goes on from there.";
+    assert!(error.hint.contains(kept), "{error}");
+    assert!(!folder.target().exists());
+}
+
 #[test]
-fn what_is_finished_is_kept_after_a_failure_that_may_pass() {
+fn nothing_is_read_again_after_a_failure_at_the_end() {
     let folder = model();
     for options in modes(&folder) {
         let undisturbed = undisturbed(&folder, &options);
-        let plan = folder.plan(options.clone()).unwrap();
-        fs::remove_file(folder.file("tokenizer.json")).unwrap();
-        let error = Job::start(plan).unwrap().result().unwrap_err();
-        assert_eq!(error.code, Code::Read, "{error}");
-        let kept = "What is finished is kept in model-DF11.partial: start again, and it goes on from there.";
-        assert!(error.hint.contains(kept), "{error}");
-        assert!(!folder.target().exists());
-        fs::write(folder.file("tokenizer.json"), "{}").unwrap();
+        fail_at_the_end(&folder, &options);
         let report = finish(&folder, &options, &undisturbed);
         assert_eq!(report.bytes_read, 0);
         assert!(report.resumed_bytes > 0);
     }
 }
 
-/// Killed between the moment when the folder got its name and the one when its marks were removed.
+/// Where something is to be made again, no file is taken for a whole one meanwhile.
 #[test]
-fn marks_in_a_finished_folder_are_removed() {
+fn headers_go_while_the_work_goes_on() {
     let folder = model();
-    let undisturbed = undisturbed(&folder, &folder.world.options());
-    for marks in [&[MARKER, JOURNAL][..], &[MARKER], &[JOURNAL]] {
-        folder.run(folder.world.options()).unwrap();
-        let mark = || {
-            for mark in marks {
-                let text = match *mark {
-                    MARKER => "DF11-PARTIAL/1\r\n",
-                    _ => "DF11-JOURNAL/1\r\n",
-                };
-                fs::write(folder.target().join(mark), text).unwrap();
-            }
-        };
-        mark();
-        let again = folder.run(folder.world.options()).unwrap();
-        assert_eq!(again.status, Status::AlreadyDone);
-        assert_same(&contents(&folder.target()), &undisturbed);
-        mark();
-        let replace = Options {
-            if_exists: IfExists::Replace,
-            ..folder.world.options()
-        };
-        folder.run(replace).unwrap();
-        assert_same(&take(&folder), &undisturbed);
-        assert_clean(&folder);
-    }
-    // What has their names and is not ours stays.
-    folder.run(folder.world.options()).unwrap();
-    let mine = folder.target().join(MARKER);
-    fs::write(&mine, "mine").unwrap();
-    let again = folder.run(folder.world.options()).unwrap();
-    assert_eq!(again.status, Status::AlreadyDone);
-    assert_eq!(fs::read(mine).unwrap(), b"mine");
-}
-
-/// Killed at the first moment of a run, or at the last one of its removal.
-#[test]
-fn a_folder_that_is_hardly_there_is_taken() {
-    let folder = model();
-    let undisturbed = undisturbed(&folder, &folder.world.options());
-    let lefts: [&[(&str, &str)]; 4] = [
-        &[],
-        &[(MARKER, "")],
-        &[(MARKER, "DF11-PARTIAL/1\r\n")],
-        &[(JOURNAL, "DF11-JOURNAL/1\r\n")],
-    ];
-    for left in lefts {
-        let left = left.iter();
-        let left = left.map(|(name, text)| ((*name).to_owned(), text.as_bytes().to_vec()));
-        leave(&folder, &left.collect());
-        let report = finish(&folder, &folder.world.options(), &undisturbed);
-        assert_eq!(
-            note(&report, REPLACED),
-            format!("{REPLACED}it has no journal")
-        );
-    }
+    let options = folder.world.options();
+    let undisturbed = undisturbed(&folder, &options);
+    fail_at_the_end(&folder, &options);
+    fs::remove_file(partial(&folder).join("one_3.safetensors")).unwrap();
+    let slow = Options {
+        max_rate: Some(4_000_000),
+        ..options
+    };
+    let job = start(&folder, slow);
+    wait_for(&job, |now| now.units_done > 4 && now.bytes_in > 0);
+    let left = snapshot(&partial(&folder)).unwrap();
+    assert!(!left.keys().any(|name| name == "config.json"));
+    assert!(!left.iter().any(has_header));
+    job.result().unwrap();
+    assert_same(&take(&folder), &undisturbed);
 }
 
 /// Another job's partial folder is of no use, and the report says why.
@@ -356,6 +321,19 @@ fn another_job_starts_over() {
         interrupt(&folder, &other, 60);
         starts_over(&options, "it was made with other options");
     }
+    // Files of the other job go, also where this one has none of their names.
+    let single = Options {
+        form: Some(Form::FolderSingle),
+        ..options.clone()
+    };
+    interrupt(&folder, &options, 60);
+    folder.run(single).unwrap();
+    let names: Vec<_> = take(&folder).into_keys().collect();
+    assert_eq!(
+        names,
+        ["config.json", "model.safetensors", "tokenizer.json"]
+    );
+    assert_clean(&folder);
     interrupt(&folder, &options, 60);
     let anew = Options {
         no_resume: true,
@@ -431,28 +409,6 @@ fn a_stop_leaves_nothing_of_a_resumed_run_either() {
         assert_eq!(job.result().unwrap_err().code, Code::Cancelled);
         assert_clean(&folder);
     }
-}
-
-#[test]
-fn a_second_run_is_told_who_holds_the_folder() {
-    let folder = model();
-    let options = folder.world.options();
-    let slow = Options {
-        max_rate: Some(8_000_000),
-        ..options.clone()
-    };
-    let first = start(&folder, slow);
-    wait_for(&first, |now| now.units_done > 1);
-    let error = folder.run(options.clone()).unwrap_err();
-    assert_eq!(
-        (error.code, error.path),
-        (Code::TargetBusy, Some(folder.target()))
-    );
-    let holder = format!(": process {} on ", std::process::id());
-    assert!(error.message.contains(&holder), "{}", error.message);
-    assert_eq!(first.result().unwrap().status, Status::Done);
-    let found = take(&folder);
-    assert_same(&found, &undisturbed(&folder, &options));
 }
 
 /// Names of files go by units, whichever of these are left as they are.

@@ -97,6 +97,27 @@ fn the_same_result_is_skipped_and_any_other_refused() {
     }
 }
 
+/// The source's index and configuration are restored from the result: it must hold those of today.
+#[test]
+fn a_result_with_other_texts_of_its_source_is_another() {
+    for layout in ["transformers", "diffusers"] {
+        let folder = model(layout);
+        let run = || {
+            folder
+                .run(folder.world.options())
+                .map(|report| report.status)
+        };
+        run().unwrap();
+        for file in [folder.index_path(), folder.file("config.json")] {
+            let before = fs::read_to_string(&file).unwrap();
+            fs::write(&file, format!("{before} ")).unwrap();
+            assert_eq!(run().unwrap_err().code, Code::TargetExists, "{layout}");
+            fs::write(&file, before).unwrap();
+            assert_eq!(run().unwrap(), Status::AlreadyDone);
+        }
+    }
+}
+
 #[test]
 fn only_a_df11_folder_is_replaced_and_what_is_not_ours_is_kept() {
     let folder = model("transformers");
