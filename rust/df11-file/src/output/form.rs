@@ -38,7 +38,7 @@ pub enum Output {
     /// One file; addresses are its offsets.
     File(PartialFile),
     /// A folder; file number n begins at address n * [`FILE_SPAN`].
-    Folder(PartialFolder),
+    Folder(Box<PartialFolder>),
 }
 
 impl Output {
@@ -53,7 +53,7 @@ impl Output {
             return Ok((Self::File(file), left));
         };
         let (folder, left) = PartialFolder::open(target, names)?;
-        Ok((Self::Folder(folder), left))
+        Ok((Self::Folder(Box::new(folder)), left))
     }
 
     /// The same without what an interrupted run has left, which the flag tells.
@@ -162,7 +162,7 @@ impl Output {
     pub fn give_up(self, error: Error) -> Error {
         match self {
             Self::File(file) => file.give_up(error),
-            Self::Folder(folder) => folder.give_up(error),
+            Self::Folder(folder) => (*folder).give_up(error),
         }
     }
 

@@ -112,6 +112,7 @@ fn build(source: Source, target: Option<&Path>, options: Options) -> Result<Plan
         .then(|| FolderPlan::new(&source, &architecture, options.config_version))
         .transpose()?;
     let target = target::choose(source.path(), target, (form, options.if_exists))?;
+    target::check_apart(source.files(), &target)?;
     let plan = Plan {
         source: Arc::new(source),
         target,

@@ -88,6 +88,24 @@ fn overlaps(source: &Path, target: &Path, folder: &Path) -> bool {
         || (target.is_dir() && lies_in(real(source), real(target)))
 }
 
+/// Refuses a target that is a file of the source or holds one, which a link in the source's folder may lead to.
+///
+/// # Errors
+/// `E_TARGET_IS_SOURCE`.
+pub fn check_apart<'a>(mut files: impl Iterator<Item = &'a Path>, target: &Path) -> Result<()> {
+    let Ok(target) = target.canonicalize() else {
+        return Ok(());
+    };
+    let real = |file: &Path| file.canonicalize().unwrap_or_default();
+    let Some(file) = files.find(|file| real(file).starts_with(&target)) else {
+        return Ok(());
+    };
+    let message = "what would be replaced is, or holds, a file of the source";
+    Err(Error::new(Code::TargetIsSource, message)
+        .hint("Choose another name.")
+        .at_path(file))
+}
+
 /// Whether something stands at `target` that could be lost: an empty folder holds nothing.
 pub fn is_taken(target: &Path) -> bool {
     let is_empty = |mut entries: fs::ReadDir| entries.next().is_none();

@@ -14,6 +14,8 @@ use crate::{
 
 /// What is done to the partial folder, or to one file of ours in it.
 type Deed<'a> = &'a dyn Fn(&Path, &Path);
+/// What is done to one path.
+type At<'a> = &'a dyn Fn(&Path);
 
 fn slow(folder: &ModelFolder) -> Job {
     let options = Options {
@@ -35,7 +37,7 @@ fn what_is_not_ours_in_a_folder_that_was_left_is_refused_by_its_name() {
         partial(&folder).join("mine.safetensors"),
         partial(&folder).join("one_5.safetensors"),
     );
-    let deeds: [(&str, &Path, &dyn Fn(&Path)); 5] = [
+    let deeds: [(&str, &Path, At<'_>); 5] = [
         ("a file", &mine, &|path| fs::write(path, "mine").unwrap()),
         ("a folder", &mine, &|path| fs::create_dir(path).unwrap()),
         ("a hard link to the source", &ours, &|path| {

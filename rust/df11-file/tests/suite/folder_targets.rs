@@ -149,6 +149,36 @@ fn only_a_df11_folder_is_replaced_and_what_is_not_ours_is_kept() {
     assert_eq!(fs::read(folder.target()).unwrap(), b"a file");
 }
 
+/// What a link leads to is not ours to empty, be it the target or a file of the source.
+#[cfg(unix)]
+#[test]
+fn links_are_not_followed_when_a_folder_is_replaced() {
+    use std::os::unix::fs::symlink;
+    let folder = model("transformers");
+    let options = with(&folder, IfExists::Replace);
+    folder.run(options.clone()).unwrap();
+    let moved = folder.world.path("moved");
+    fs::rename(folder.target(), &moved).unwrap();
+    symlink(&moved, folder.target()).unwrap();
+    let before = contents(&moved);
+    folder.run(options.clone()).unwrap();
+    assert!(contents(&moved) == before, "it was emptied");
+    assert!(!folder.target().is_symlink());
+    assert!(contents(&folder.target()) == before);
+    assert_eq!(folder.world.files().len(), 4);
+    // A file of the source lies in the target.
+    let shard = folder.file(folder.shard(0));
+    let inside = folder.target().join("shard.safetensors");
+    fs::rename(&shard, &inside).unwrap();
+    symlink(&inside, &shard).unwrap();
+    let error = folder.run(options).unwrap_err();
+    assert_eq!(
+        (error.code, error.path),
+        (Code::TargetIsSource, Some(shard))
+    );
+    assert!(inside.exists());
+}
+
 #[test]
 fn the_source_is_never_a_target() {
     let folder = model("transformers");
