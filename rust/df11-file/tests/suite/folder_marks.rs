@@ -68,7 +68,7 @@ fn a_folder_that_is_hardly_there_is_taken() {
         let report = finish(&folder, &folder.world.options(), &undisturbed);
         assert_eq!(
             note(&report, REPLACED),
-            format!("{REPLACED}it has no journal")
+            format!("{REPLACED}it has no journal that can be read")
         );
     }
 }
