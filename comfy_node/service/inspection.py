@@ -119,8 +119,8 @@ def _disk(plan: dict[str, Any]) -> list[str]:
     if not (plan["same_disk"] and plan["rotating_disk"]):
         return []
     return [
-        "Disk: one for model and result, and the system calls it a rotating one. Reading and writing will take turns if "
-        "it proves slow; with the result on another disk it goes faster"
+        "Disk: one for model and result, and the system calls it a rotating one. Reading and writing will take turns "
+        "if it proves slow; with the result on another disk it goes faster"
     ]
 
 
