@@ -18,6 +18,7 @@ use super::{
 use crate::{
     budget::{Budget, PIECE_WEIGHTS, SPANS},
     error::Result,
+    options::{Options, Verify},
     output::Region,
     progress::Progress,
     report::UnitReport,
@@ -63,8 +64,14 @@ impl<'a> Flow<'a> {
         progress: &'a Progress,
         (tasks, done): (Sender<Task>, Receiver<Done>),
         ledger: Ledger<'a>,
+        options: &Options,
     ) -> Self {
         let width = Self::width(budget);
+        // Each check belongs to one unit; and there is the unit that is being written.
+        let checked = match options.verify {
+            Verify::Off => 0,
+            Verify::Full => width + 1,
+        };
         Self {
             progress,
             tasks,
@@ -76,7 +83,7 @@ impl<'a> Flow<'a> {
             runs: (0..width).map(|_| RunMemory::default()).collect(),
             verification: Verification::default(),
             open: Vec::with_capacity(SPANS),
-            spares: Spares::default(),
+            spares: Spares::new(options.kernel, checked),
             ledger,
         }
     }

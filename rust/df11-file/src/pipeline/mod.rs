@@ -206,7 +206,7 @@ fn write(
             }
             drop((tasks, tell));
             let ledger = Ledger::new((plan, progress, file, facts), &known.taken);
-            let flow = Flow::new(budget, progress, (give, done), ledger);
+            let flow = Flow::new(budget, progress, (give, done), ledger, &plan.options);
             let job = (plan, progress, file, manifest.as_ref());
             let mut work = Work::new(job, (spans, facts), flush, flow, known)?;
             let outcome = steps

@@ -2,10 +2,13 @@
 
 use std::{mem, sync::Arc};
 
-use df11_codec::{DecodeTables, PieceStart};
+use df11_codec::{DecodeTables, Kernel, PieceStart};
 
 use super::survey::SurveyedUnit;
 use crate::output::UnitPlace;
+
+/// A `luts` tensor by which nothing can be decoded.
+const NO_CODES: [u8; 512] = [0; 512];
 
 /// A unit that is being encoded or checked.
 pub struct ActiveUnit {
@@ -20,7 +23,6 @@ pub struct ActiveUnit {
 }
 
 /// Memory of finished units.
-#[derive(Default)]
 pub struct Spares {
     units: Vec<Arc<ActiveUnit>>,
     tables: Vec<DecodeTables>,
@@ -28,7 +30,17 @@ pub struct Spares {
 }
 
 impl Spares {
-    /// Decode tables of some earlier unit, to be read anew.
+    /// With decode tables for so many units at a time.
+    pub fn new(kernel: Kernel, checked: usize) -> Self {
+        let tables = (0..checked).map_while(|_| DecodeTables::with_kernel(kernel, &NO_CODES).ok());
+        Self {
+            units: Vec::new(),
+            tables: tables.collect(),
+            starts: Vec::new(),
+        }
+    }
+
+    /// Decode tables to be read anew.
     pub fn tables(&mut self) -> Option<DecodeTables> {
         self.tables.pop()
     }
