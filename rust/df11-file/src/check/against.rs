@@ -49,9 +49,9 @@ impl Against {
             cast: stamp.map_or(Ok(Cast::ToBf16), |stamp| stamp.cast.parse())?,
             // Whoever made the file may have left units as they are.
             keep_uncompressed: true,
-            // Nothing is written.
+            // Nothing is written, whatever stands where it would be.
             form: Some(Form::File),
-            if_exists: IfExists::Replace,
+            if_exists: IfExists::Number,
             definitions: options.definitions.clone(),
             kernel: options.kernel,
             ..Options::default()

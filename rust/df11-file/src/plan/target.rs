@@ -32,13 +32,13 @@ pub fn choose(
     }
     let is_folder = form != Form::File;
     // Asked before it is opened, and before anything could replace it: a folder, a pipe, a device.
-    if fs::metadata(&target).is_ok_and(|found| {
-        !(if is_folder {
-            found.is_dir()
-        } else {
-            found.is_file()
-        })
-    }) {
+    let is_wrong = |found: fs::Metadata| match if_exists {
+        // Another name is chosen.
+        IfExists::Number => !found.is_file() && !found.is_dir(),
+        _ if is_folder => !found.is_dir(),
+        _ => !found.is_file(),
+    };
+    if fs::metadata(&target).is_ok_and(is_wrong) {
         let what = if is_folder { "folder" } else { "file" };
         let message = format!("the target is not a {what}");
         return Err(Error::new(Code::TargetExists, message)
@@ -179,6 +179,7 @@ fn first_free(target: &Path, form: Form) -> PathBuf {
         (2_u32..).map(|number| target.with_file_name(format!("{stem}-{number}{extension}")));
     std::iter::once(target.to_path_buf())
         .chain(numbered)
-        .find(|path| !is_taken(path))
+        // No file takes the place of a folder, not even of an empty one.
+        .find(|path| !is_taken(path) && !(form == Form::File && path.is_dir()))
         .unwrap_or_else(|| target.to_path_buf())
 }

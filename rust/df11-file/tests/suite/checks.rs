@@ -126,6 +126,17 @@ fn sound_files_are_sound_at_every_level() {
     }
 }
 
+/// A check writes nothing, so nothing can be in its way.
+#[test]
+fn what_stands_where_a_result_would_be_is_no_matter() {
+    let subject = Subject::plain(HeaderMode::Official);
+    let report = |subject: &Subject| subject.check(Level::Full, true).unwrap();
+    fs::create_dir(subject.world.target()).unwrap();
+    report(&subject);
+    fs::write(subject.world.target().join("somebody's"), b"x").unwrap();
+    report(&subject);
+}
+
 type Change = fn(&mut [u8]);
 
 const FLIP: Change = |bytes| bytes[0] ^= 0x10;

@@ -191,6 +191,9 @@ fn numbers_of_names_without_ending() {
     fs::write(world.path("v1.5.safetensors"), b"x").unwrap();
     let numbered = plan_to(&world, &world.path("v1.5.safetensors"), IfExists::Number).unwrap();
     assert_eq!(numbered.target, world.path("v1.5-2.safetensors"));
+    fs::create_dir(world.path("folder")).unwrap();
+    let numbered = plan_to(&world, &world.path("folder"), IfExists::Number).unwrap();
+    assert_eq!(numbered.target, world.path("folder-2"));
 }
 
 #[cfg(unix)]
