@@ -180,6 +180,6 @@ fn first_free(target: &Path, form: Form) -> PathBuf {
     std::iter::once(target.to_path_buf())
         .chain(numbered)
         // No file takes the place of a folder, not even of an empty one.
-        .find(|path| !is_taken(path) && !(form == Form::File && path.is_dir()))
+        .find(|path| !(is_taken(path) || form == Form::File && path.is_dir()))
         .unwrap_or_else(|| target.to_path_buf())
 }
