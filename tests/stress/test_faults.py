@@ -54,7 +54,7 @@ def test_every_call_fails_once(
 def test_every_call_fails_once_for_a_folder(
     folder_world: FolderWorld, scratch: Path, rng: random.Random, length: Length, options: tuple[str, ...]
 ) -> None:
-    fail_often(folder_world, Faults.build(scratch, folder_world.folder), rng, length.fault_share / 2, options)
+    fail_often(folder_world, Faults.build(scratch, folder_world.folder), rng, length.fault_share, options)
 
 
 def test_what_could_not_be_removed_is_gone_on_with(
