@@ -16,11 +16,7 @@ pub fn bench(command: &args::Bench, format: Format) -> Result<()> {
     let request = command.request()?;
     signals::watch()?;
     let report = bench::bench(&request, &signals::asked_to_stop)?;
-    if format.is_json() {
-        format.json(&report);
-    } else {
-        show(&report);
-    }
+    format.show(&report, show);
     Ok(())
 }
 

@@ -29,11 +29,7 @@ pub fn compress(command: &Compress, format: Format) -> Result<()> {
         let phase = now.phase.as_str();
         format!("{phase} unit {}/{} {name}", now.units_done, now.units)
     })?;
-    if format.is_json() {
-        format.json(&report);
-    } else {
-        show(&report);
-    }
+    format.show(&report, show);
     Ok(())
 }
 

@@ -55,11 +55,7 @@ pub fn env(command: &args::Env, host: &[(String, String)], format: Format) -> Re
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect(),
     };
-    if format.is_json() {
-        format.json(&report);
-    } else {
-        show(&report);
-    }
+    format.show(&report, show);
     Ok(())
 }
 

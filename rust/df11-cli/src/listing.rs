@@ -20,11 +20,7 @@ pub fn inspect(command: &Inspect, format: Format) -> Result<()> {
         return Err(refused);
     }
     let found = contents(&command.source)?;
-    if format.is_json() {
-        format.json(&found);
-    } else {
-        show_contents(&found);
-    }
+    format.show(&found, show_contents);
     Ok(())
 }
 

@@ -73,6 +73,15 @@ impl Format {
         self != Self::Text
     }
 
+    /// Prints a result: as an object for programs, and as `text` prints it for people.
+    pub fn show<T: serde::Serialize>(self, value: &T, text: impl FnOnce(&T)) {
+        if self.is_json() {
+            self.json(value);
+        } else {
+            text(value);
+        }
+    }
+
     /// A JSON object on standard output.
     pub fn json(self, value: &impl serde::Serialize) {
         let json = match self {

@@ -16,11 +16,7 @@ pub fn restore(command: &Restore, format: Format) -> Result<()> {
     let (target, options) = (command.output.as_deref(), command.options()?);
     if command.dry_run {
         let plan = restore::plan(&command.file, target, options)?;
-        if format.is_json() {
-            format.json(&plan);
-        } else {
-            show_plan(&plan);
-        }
+        format.show(&plan, show_plan);
         return Ok(());
     }
     let restoration = Restoration::new(&command.file, target, options)?;
@@ -31,11 +27,7 @@ pub fn restore(command: &Restore, format: Format) -> Result<()> {
         let phase = now.phase.as_str();
         format!("{phase} unit {}/{}", now.units_done, now.units)
     })?;
-    if format.is_json() {
-        format.json(&report);
-    } else {
-        show(&report);
-    }
+    format.show(&report, show);
     Ok(())
 }
 

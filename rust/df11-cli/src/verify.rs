@@ -19,11 +19,7 @@ pub fn verify(command: &Verify, format: Format) -> Result<()> {
     let report = watch::watch(&task, format, |now| {
         format!("unit {}/{}", now.units_done, now.units)
     })?;
-    if format.is_json() {
-        format.json(&report);
-    } else {
-        show(&report);
-    }
+    format.show(&report, show);
     Ok(())
 }
 
