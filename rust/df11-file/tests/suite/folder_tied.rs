@@ -82,22 +82,28 @@ fn one_that_differs_is_refused_by_its_place() {
     sound(&folder);
 }
 
+/// A model whose unit `head` is tied to `embed`, which may be a unit too; the source may have both.
+fn model(tensor: fn(&str) -> Tensor, with_head: bool, is_unit: bool) -> ModelFolder {
+    let mut tensors = vec![tensor("embed.weight"), unit()];
+    if with_head {
+        tensors.push(tensor("head.weight"));
+    }
+    let folder = ModelFolder::in_layout(vec![tensors], "transformers");
+    let units = if is_unit {
+        "one.0|head|embed"
+    } else {
+        "one.0|head"
+    };
+    let text = definition("transformers").replace(r"one\.\d+", units);
+    folder.world.define(&text);
+    folder
+}
+
 #[test]
 fn a_unit_that_the_source_does_not_have_is_made_of_the_other() {
     for with_head in [false, true] {
         for is_unit in [false, true] {
-            let mut tensors = vec![embed("embed.weight"), unit()];
-            if with_head {
-                tensors.push(embed("head.weight"));
-            }
-            let folder = ModelFolder::in_layout(vec![tensors], "transformers");
-            let units = if is_unit {
-                "one.0|head|embed"
-            } else {
-                "one.0|head"
-            };
-            let text = definition("transformers").replace(r"one\.\d+", units);
-            folder.world.define(&text);
+            let folder = model(embed, with_head, is_unit);
             folder.run(folder.world.options()).unwrap();
             let head = ResultFile::read(&folder.target().join("head.safetensors"));
             head.assert_unit("head", &embed("").bytes);
@@ -122,18 +128,7 @@ fn a_tied_module_that_stays_as_it_is_comes_back() {
                 tensor.bytes[100..102].copy_from_slice(&[0x80, 0x7F]);
                 tensor
             };
-            let mut tensors = vec![infinite("embed.weight"), unit()];
-            if with_head {
-                tensors.push(infinite("head.weight"));
-            }
-            let folder = ModelFolder::in_layout(vec![tensors], "transformers");
-            let units = if is_unit {
-                "one.0|head|embed"
-            } else {
-                "one.0|head"
-            };
-            let text = definition("transformers").replace(r"one\.\d+", units);
-            folder.world.define(&text);
+            let folder = model(infinite, with_head, is_unit);
             let kept = Options {
                 keep_uncompressed: true,
                 ..folder.world.options()
