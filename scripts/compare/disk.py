@@ -5,7 +5,7 @@ from pathlib import Path
 
 from compare.report import Ratio, Section, number
 from compare.runs import DF11, IO_TWIN, Run, Turns, median, paired, rotated, run, tell
-from compare.sources import PIECE, make_piece, write_architecture, write_checkpoint
+from compare.sources import PIECE, forget, make_piece, write_architecture, write_checkpoint
 
 WARM = ("df11, verify off", "df11, verify full", "cp and sync", "I/O twin")
 COLD = ("df11, verify off", "df11, verify full", "I/O twin")
@@ -71,12 +71,11 @@ def command(name: str, source: Path, target: Path, threads: int, bytes_written: 
 def prepare(source: Path, cold: bool) -> None:
     """Put the source into memory, or out of it. What earlier runs wrote is flushed first."""
     os.sync()
+    if cold:
+        return forget(source)
     with source.open("rb") as file:
-        if cold:
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-        else:
-            while file.read(1 << 22):
-                pass
+        while file.read(1 << 22):
+            pass
 
 
 def spread(runs: list[Run]) -> str:

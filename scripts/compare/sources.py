@@ -14,6 +14,7 @@ from compare.runs import ROOT
 sys.path.insert(0, str(ROOT / "tests"))
 
 from memory.sources import ARCHITECTURE, PIECE, make_piece  # noqa: E402
+from support.disks import forget  # noqa: E402
 from support.tensors import bf16  # noqa: E402
 
 # Weights of a row, and of what is drawn at a time.
@@ -77,6 +78,7 @@ def write_architecture(folder: Path) -> None:
 __all__ = [
     "DISTRIBUTIONS",
     "PIECE",
+    "forget",
     "make_piece",
     "write_architecture",
     "write_checkpoint",
