@@ -37,11 +37,12 @@ pub struct PartialFolder {
     target: PathBuf,
     /// Marks it as ours and keeps its journal; none where it has its name or is kept.
     lock: Option<PartialFile>,
-    names: FileNames,
-    /// Names of files that are ours: those, and those of the run that has left the folder. No other is ever touched.
+    /// Names of files that are ours: those to be written, and those of the run that has left the folder. No other is ever touched.
     ours: Arc<HashSet<String>>,
     /// Those of tensors first.
     files: OpenFiles,
+    /// How many files of tensors there are.
+    tensors: usize,
 }
 
 impl PartialFolder {
@@ -76,8 +77,10 @@ impl PartialFolder {
             }
             error
         })?;
-        let mut ours: HashSet<String> =
-            names.tensors.iter().chain(&names.others).cloned().collect();
+        let tensors = names.tensors.len();
+        let mut all = names.tensors;
+        all.extend(names.others);
+        let mut ours: HashSet<String> = all.iter().cloned().collect();
         for record in records.iter().flatten() {
             if let Record::Files(names) = record {
                 ours.extend(names.iter().cloned());
@@ -87,13 +90,12 @@ impl PartialFolder {
             lock.leave();
             return Err(error);
         }
-        let all = [&names.tensors[..], &names.others].concat();
         let folder = Self {
             files: OpenFiles::new(&path, all),
+            tensors,
             path,
             target: target.to_path_buf(),
             lock: Some(lock),
-            names,
             ours: Arc::new(ours),
         };
         Ok((folder, is_left.then(|| records.unwrap_or_default())))
@@ -120,8 +122,7 @@ impl PartialFolder {
     pub fn restart(&self) -> Result<()> {
         self.clear(|_| false)?;
         self.marker()?.restart()?;
-        let names = self.names.tensors.iter().chain(&self.names.others);
-        self.note(&Record::Files(names.cloned().collect()))
+        self.note(&Record::Files(self.files.names().to_vec()))
     }
 
     /// Goes on with what an interrupted run has left. Files that hold no tensors are written anew.
@@ -129,11 +130,11 @@ impl PartialFolder {
     /// # Errors
     /// `E_WRITE`, `E_NO_SPACE`.
     pub fn go_on(&self) -> Result<()> {
-        let tensors: HashSet<_> = self.names.tensors.iter().map(String::as_str).collect();
+        let tensors: HashSet<_> = self.tensor_names().iter().map(String::as_str).collect();
         self.clear(|name| tensors.contains(name))?;
         self.marker()?.go_on()?;
         // A run may have been killed when it had given files their headers.
-        for number in 0..self.names.tensors.len() {
+        for number in 0..self.tensors {
             let mut start = *NO_HEADER;
             if self.reaches(number, start.len() as u64) {
                 self.read(&mut start, number, 0)?;
@@ -179,7 +180,7 @@ impl PartialFolder {
     pub fn check_space(&self, needed: u64) -> Result<()> {
         // What an interrupted run has written is there already.
         let allocated = |name: &String| File::open(self.path.join(name))?.allocated_size();
-        let there: u64 = self.names.tensors.iter().flat_map(allocated).sum();
+        let there: u64 = self.tensor_names().iter().flat_map(allocated).sum();
         check_space(&self.target, needed.saturating_sub(there))
     }
 
@@ -344,6 +345,10 @@ impl PartialFolder {
         }
         self.lock = None;
         kept_in(&self.path, error)
+    }
+
+    fn tensor_names(&self) -> &[String] {
+        &self.files.names()[..self.tensors]
     }
 
     fn marker(&self) -> Result<&PartialFile> {

@@ -229,6 +229,12 @@ impl Output {
     }
 }
 
+/// What is told where a run has begun anew in place of what an interrupted one has left.
+pub fn left_was_replaced(is_folder: bool) -> String {
+    let what = if is_folder { "folder" } else { "file" };
+    format!("a partial {what} left by an interrupted run was replaced")
+}
+
 /// What is told of files that a replaced folder held besides the result's.
 pub fn kept_aside(folder: &Path) -> String {
     let kept = folder.display();

@@ -10,6 +10,6 @@ mod partial;
 mod stream;
 
 pub use file_map::{FileMap, UNKNOWN, UnitPlace, split_positions, unit_tensors};
-pub use form::{FILE_SPAN, FileHeader, FileNames, Output, kept_aside};
+pub use form::{FILE_SPAN, FileHeader, FileNames, Output, kept_aside, left_was_replaced};
 pub use partial::{MARKER, PartialFile};
 pub use stream::{Region, TensorStream};

@@ -55,6 +55,11 @@ impl OpenFiles {
         }
     }
 
+    /// Their names, by their numbers.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
     /// The number of the file of a name.
     pub fn number(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|known| known == name)

@@ -11,7 +11,7 @@ use crate::{
     error::Result,
     journal::{Copied, Counted, Fingerprint, Record, UnitDone},
     ordered::in_order,
-    output::{Output, Region},
+    output::{Output, Region, left_was_replaced},
     plan::{Passthrough, Plan, UnitPlan},
     progress::{Phase, Progress},
 };
@@ -67,11 +67,8 @@ pub fn begin(
             Ok((finished, Some(note)))
         }
         Err(why) => {
-            let is_folder = plan.folder.is_some();
-            let what = if is_folder { "folder" } else { "file" };
-            anew(Some(format!(
-                "a partial {what} left by an interrupted run was replaced: {why}"
-            )))
+            let replaced = left_was_replaced(plan.folder.is_some());
+            anew(Some(format!("{replaced}: {why}")))
         }
     }
 }

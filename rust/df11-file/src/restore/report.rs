@@ -5,7 +5,10 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::{Kind, Restoration};
-use crate::report::{Status, text};
+use crate::{
+    output::left_was_replaced,
+    report::{Status, text},
+};
 
 /// What a restoration would do.
 #[derive(Clone, Debug, Serialize)]
@@ -95,10 +98,8 @@ impl RestoreReport {
         time: Duration,
     ) -> Self {
         let is_folder = restoration.outline.texts.is_some();
-        let what = if is_folder { "folder" } else { "file" };
-        let note = format!("a partial {what} left by an interrupted run was replaced");
         let mut notes = restoration.kind.notes();
-        notes.extend(partial_replaced.then_some(note));
+        notes.extend(partial_replaced.then(|| left_was_replaced(is_folder)));
         Self {
             schema: "df11.restore/1",
             status,

@@ -36,20 +36,13 @@ pub fn is_at(file: &File, path: &Path) -> bool {
 }
 
 /// The same for a path at which a file was `found`. Asks without opening anything where that is possible: that could fail for want of handles.
-#[cfg(unix)]
-fn is_the_same(file: &File, _path: &Path, found: &Metadata) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt;
-    let here = file.metadata()?;
-    Ok((here.dev(), here.ino()) == (found.dev(), found.ino()))
+fn is_the_same(file: &File, path: &Path, found: &Metadata) -> io::Result<bool> {
+    match file_id(found) {
+        Some(id) => Ok(file_id(&file.metadata()?) == Some(id)),
+        None => is_the_same_when_opened(file, path),
+    }
 }
 
-/// The same where only an open file tells which one it is.
-#[cfg(not(unix))]
-fn is_the_same(file: &File, path: &Path, _found: &Metadata) -> io::Result<bool> {
-    is_the_same_when_opened(file, path)
-}
-
-#[cfg(any(test, not(unix)))]
 fn is_the_same_when_opened(file: &File, path: &Path) -> io::Result<bool> {
     let here = same_file::Handle::from_path(path)?;
     Ok(here == same_file::Handle::from_file(file.try_clone()?)?)
