@@ -116,6 +116,8 @@ attributes = []
             ("check", 40, Io::Auto),
             ("step", 0, Io::Auto),
             ("step", 2, Io::Auto),
+            ("write", 0, Io::Auto),
+            ("write", 40, Io::Auto),
             ("flush", 0, Io::Auto),
         ] {
             arm(place, passed);

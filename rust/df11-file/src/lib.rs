@@ -17,6 +17,7 @@ mod convert;
 pub mod error;
 mod fault;
 mod file_name;
+mod hash;
 pub mod header;
 mod job;
 pub mod journal;

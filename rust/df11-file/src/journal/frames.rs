@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use xxhash_rust::xxh3::xxh3_64_with_seed;
+use crate::hash::xxh3_64_with_seed;
 
 /// First bytes of every journal of this version.
 pub const MARK: &[u8; 16] = b"DF11-JOURNAL/1\r\n";

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::holder::Holder;
 use crate::{
     changes::Changes,
+    hash::xxh3_64,
     output::{
         Region,
         manifest::{Stamp, texts},

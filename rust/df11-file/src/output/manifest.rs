@@ -7,11 +7,11 @@ use df11_codec::UnitLayout;
 use flate2::{Compression, write::ZlibEncoder};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::FileMap;
 use crate::{
     error::{Code, Error, Result},
+    hash::xxh3_64,
     options::Verify,
     plan::Plan,
     source::{CONFIG_NAME, Source, SourceIdentity},

@@ -4,7 +4,6 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read},
     path::{Path, PathBuf},
-    sync::Mutex,
 };
 
 use fs4::{FileExt, TryLockError};
@@ -14,7 +13,6 @@ use crate::{
     journal::{self, Holder, Journal, Record, foreign},
     plan::{folder_of, target_exists},
     progress::Progress,
-    sync::lock,
     system,
 };
 
@@ -29,8 +27,6 @@ pub struct PartialFile {
     target: PathBuf,
     journal: Journal,
     state: State,
-    /// Held by who writes.
-    turn: Mutex<()>,
 }
 
 /// What becomes of a partial file.
@@ -64,7 +60,6 @@ impl PartialFile {
             target: target.to_path_buf(),
             journal,
             state: State::Unfinished,
-            turn: Mutex::default(),
         };
         Ok((partial, left.then_some(records)))
     }
@@ -152,7 +147,6 @@ impl PartialFile {
     /// # Errors
     /// `E_NO_SPACE`, `E_WRITE`.
     pub fn write(&self, bytes: &[u8], offset: u64) -> Result<()> {
-        let _turn = lock(&self.turn);
         system::write_all_at(&self.file, bytes, offset).map_err(|error| self.failed(&error))
     }
 

@@ -1,11 +1,9 @@
-//! One tensor written piece by piece: interior bytes by the workers at once, shared border bytes and the hash in order.
+//! One tensor that is made piece by piece: two that share a byte are joined, and all are hashed.
 
 use df11_codec::BitRun;
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::Xxh3;
 
-use super::Output;
-use crate::error::Result;
+use crate::hash::Xxh3;
 
 /// A tensor of the result that was written and, where that is asked for, verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,87 +37,33 @@ impl TensorStream {
         }
     }
 
-    /// Writes the bytes of `run` that belong to it alone, for a tensor at `offset`. Any thread may do so, in any order.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn write_interior(file: &Output, offset: u64, run: &BitRun) -> Result<()> {
-        let (first, interior) = interior(run);
-        file.write(interior, offset + first)
+    /// Takes the next piece in order: gives its first byte the bits that the one before has in it, and hashes what is complete.
+    pub fn append(&mut self, run: &mut BitRun) {
+        let whole = (run.first_bit + run.bit_len) / 8 - run.first_bit / 8;
+        let Some(first) = run.bytes.first_mut() else {
+            return;
+        };
+        *first |= self.pending.unwrap_or(0);
+        let (complete, rest) = run.bytes.split_at(whole as usize);
+        self.pending = rest.first().copied();
+        self.append_bytes(complete);
     }
 
-    /// Takes the next piece in order: hashes it, and writes the border bytes that have become complete.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn append(&mut self, file: &Output, run: &BitRun) -> Result<()> {
-        let end_bit = run.first_bit + run.bit_len;
-        let mut bytes = run.bytes.as_slice();
-        if let (Some(pending), [head, rest @ ..]) = (self.pending, bytes) {
-            let joined = pending | head;
-            if end_bit / 8 == self.bytes {
-                self.pending = Some(joined);
-                return Ok(());
-            }
-            self.finish_byte(file, joined)?;
-            bytes = rest;
-        }
-        if !end_bit.is_multiple_of(8)
-            && let [body @ .., last] = bytes
-        {
-            self.pending = Some(*last);
-            bytes = body;
-        }
-        self.hasher.update(bytes);
-        self.bytes += bytes.len() as u64;
-        Ok(())
-    }
-
-    /// Takes bytes that were written already, or that end the tensor.
+    /// Takes the bytes that come next.
     pub fn append_bytes(&mut self, bytes: &[u8]) {
         self.hasher.update(bytes);
         self.bytes += bytes.len() as u64;
     }
 
-    /// Writes the last byte as far as it is known, so that what is complete can be read back.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn flush(&self, file: &Output) -> Result<()> {
-        match self.pending {
-            Some(byte) => file.write(&[byte], self.offset + self.bytes),
-            None => Ok(()),
-        }
-    }
-
     /// Ends the tensor: where it lies, and its xxh3.
-    ///
-    /// # Errors
-    /// Those of the file.
-    pub fn finish(mut self, file: &Output) -> Result<Region> {
-        if let Some(pending) = self.pending {
-            self.finish_byte(file, pending)?;
+    pub fn finish(mut self) -> Region {
+        if let Some(pending) = self.pending.take() {
+            self.append_bytes(&[pending]);
         }
-        Ok(Region {
+        Region {
             offset: self.offset,
             bytes: self.bytes,
             hash: self.hasher.digest(),
-        })
+        }
     }
-
-    fn finish_byte(&mut self, file: &Output, byte: u8) -> Result<()> {
-        file.write(&[byte], self.offset + self.bytes)?;
-        self.append_bytes(&[byte]);
-        self.pending = None;
-        Ok(())
-    }
-}
-
-/// The bytes of a run that no neighbour shares, and the offset of the first in the tensor.
-fn interior(run: &BitRun) -> (u64, &[u8]) {
-    let end_bit = run.first_bit + run.bit_len;
-    let first = run.first_bit.div_ceil(8);
-    let skipped = (first - run.first_bit / 8) as usize;
-    let length = (end_bit / 8).saturating_sub(first) as usize;
-    (first, &run.bytes[skipped.min(run.bytes.len())..][..length])
 }

@@ -6,17 +6,17 @@ use std::{
 };
 
 use crossbeam_channel::{Receiver, Sender};
-use df11_codec::EncodedPiece;
+use df11_codec::{EncodedPiece, encode_piece};
 
 use super::{
-    encode::encode_and_write,
     span::Span,
     unit::ActiveUnit,
     unit_check::{UnitCheck, wrong_bytes},
     verify::{Due, Weights},
+    writer::Front,
 };
 use crate::{
-    error::{Error, Result},
+    error::Result,
     fault,
     output::Output,
     plan::Plan,
@@ -27,7 +27,7 @@ use crate::{
 
 /// Something to do.
 pub enum Task {
-    /// Encode a piece and write it.
+    /// Encode a piece.
     Encode {
         /// Its unit.
         unit: Arc<ActiveUnit>,
@@ -53,14 +53,25 @@ pub enum Task {
 
 /// What became of it; the memory comes back in any case.
 pub enum Done {
-    /// A piece is written but for its borders.
+    /// A piece is encoded.
     Encoded {
+        /// Index of its unit.
+        unit: usize,
         /// Its index in the unit.
         piece: usize,
         /// The piece.
         memory: EncodedPiece,
         /// How it went.
         outcome: Result<()>,
+    },
+    /// A piece is written.
+    Written {
+        /// Index of its unit.
+        unit: usize,
+        /// The memory.
+        memory: EncodedPiece,
+        /// How far the unit can be read back, where that has changed.
+        outcome: Result<Option<Front>>,
     },
     /// Kernel chunks are as they should be, or not.
     Checked {
@@ -110,9 +121,12 @@ impl Crew<'_> {
                     let weights = span.pieces().nth(in_span).unwrap_or_default();
                     let kernel = self.plan.options.kernel;
                     self.progress.check_cancelled()?;
-                    encode_and_write(self.file, kernel, &unit, piece, weights, &mut memory)
+                    let (code, starts) = (&unit.surveyed.code, &unit.surveyed.starts);
+                    encode_piece(kernel, code, weights, starts[piece], &mut memory);
+                    Ok(())
                 });
                 Done::Encoded {
+                    unit: unit.index,
                     piece,
                     memory,
                     outcome,
@@ -144,23 +158,31 @@ impl Crew<'_> {
             return Ok(());
         };
         let plan = &self.plan.units[unit.index];
+        let wrong = |message: &str| wrong_bytes(self.plan, message).in_unit(&plan.name);
         let check = UnitCheck {
             bytes: UnitBytes {
                 read: &|buffer, offset| self.file.read(buffer, offset),
                 place: unit.place,
                 layout: unit.surveyed.code.layout(),
-                fault: &|message| wrong_bytes(self.plan, message).in_unit(&plan.name),
+                fault: &wrong,
             },
             progress: self.progress,
             plan: self.plan,
             unit: plan,
         };
+        if due.first == 0 {
+            for (written, offset) in unit.small_tensors() {
+                if !check.bytes.has(written, offset, memory)? {
+                    return Err(wrong("its tables read back are not those written"));
+                }
+            }
+        }
         let source = (due.weights.bytes(), due.start);
         check.run(tables, (due.first, due.end), source, memory)
     }
 }
 
 /// A fault in a task must neither end its thread nor keep anyone waiting.
-fn guarded(task: impl FnOnce() -> Result<()>) -> Result<()> {
-    catch_unwind(AssertUnwindSafe(task)).unwrap_or_else(|_| Err::<(), Error>(stopped()))
+pub fn guarded<T>(task: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(task)).unwrap_or_else(|_| Err(stopped()))
 }

@@ -41,7 +41,7 @@ impl SourceFacts {
             let tied = tied.find(|tied| tied.tensor == index);
             let read = tied.map_or(index, |tied| tied.other);
             let known = facts.get(&read).and_then(|facts| facts.xxh3);
-            known.or_else(|| (tensor.bytes() == 0).then(|| xxhash_rust::xxh3::xxh3_64(&[])))
+            known.or_else(|| (tensor.bytes() == 0).then(|| crate::hash::xxh3_64(&[])))
         });
         hashes.collect()
     }

@@ -6,7 +6,6 @@ use std::{
 };
 
 use df11_codec::{ExponentHistogram, Kernel};
-use xxhash_rust::xxh3::Xxh3;
 
 use super::{io_choice::Choice, lanes::Lanes};
 use crate::{
@@ -14,6 +13,7 @@ use crate::{
     changes::Changes,
     convert::Conversion,
     error::Result,
+    hash::Xxh3,
     options::{Io, Options},
     progress::Progress,
     source::Source,

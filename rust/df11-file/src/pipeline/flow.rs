@@ -9,17 +9,17 @@ use df11_codec::EncodedPiece;
 
 use super::{
     crew::{Done, Task},
-    encode::{Front, UnitWriter},
+    encode::UnitStream,
     ledger::Ledger,
     span::Span,
     unit::{ActiveUnit, Spares},
     verify::Verification,
+    writer::{Finished, Front},
 };
 use crate::{
     budget::{Budget, PIECE_WEIGHTS, SPANS},
     error::Result,
     options::{Options, Verify},
-    output::Region,
     progress::Progress,
     report::UnitReport,
     stored::unit_bytes::RunMemory,
@@ -29,20 +29,26 @@ use crate::{
 /// A unit of which something is still to be done.
 struct Open {
     unit: Arc<ActiveUnit>,
+    stream: UnitStream,
+    /// Pieces that were handed out and are not written.
+    pieces: usize,
     /// Checks under way.
     checks: usize,
-    /// Its tensors, once all of them are written.
-    written: Option<([Region; 6], UnitReport)>,
+    /// How far it can be read back.
+    front: Front,
+    /// There once all pieces are handed out.
+    ended: Option<UnitReport>,
 }
 
 /// Tasks, results, and the memory between them.
 pub struct Flow<'a> {
     progress: &'a Progress,
     tasks: Sender<Task>,
+    finished: Sender<Finished>,
     done: Receiver<Done>,
     pieces: Vec<EncodedPiece>,
-    /// Pieces that wait for an earlier one, by index.
-    waiting: Vec<(usize, EncodedPiece)>,
+    /// Pieces that wait for an earlier one, by unit and index in it.
+    waiting: Vec<(usize, usize, EncodedPiece)>,
     runs: Vec<RunMemory>,
     verification: Verification,
     open: Vec<Open>,
@@ -62,7 +68,7 @@ impl<'a> Flow<'a> {
     pub fn new(
         budget: &Budget,
         progress: &'a Progress,
-        (tasks, done): (Sender<Task>, Receiver<Done>),
+        (tasks, finished, done): (Sender<Task>, Sender<Finished>, Receiver<Done>),
         ledger: Ledger<'a>,
         options: &Options,
     ) -> Self {
@@ -75,14 +81,16 @@ impl<'a> Flow<'a> {
         Self {
             progress,
             tasks,
+            finished,
             done,
-            pieces: (0..width)
+            // And one that is being written.
+            pieces: (0..=width)
                 .map(|_| EncodedPiece::with_capacity(PIECE_WEIGHTS as usize))
                 .collect(),
-            waiting: Vec::with_capacity(width),
+            waiting: Vec::with_capacity(width + 1),
             runs: (0..width).map(|_| RunMemory::default()).collect(),
             verification: Verification::default(),
-            open: Vec::with_capacity(SPANS),
+            open: Vec::with_capacity(SPANS + width),
             spares: Spares::new(options.kernel, checked),
             ledger,
         }
@@ -93,74 +101,75 @@ impl<'a> Flow<'a> {
         let unit = self.spares.share(unit);
         self.verification.begin();
         self.open.push(Open {
+            stream: UnitStream::new(&unit.place),
             unit: Arc::clone(&unit),
+            pieces: 0,
             checks: 0,
-            written: None,
+            front: Front::default(),
+            ended: None,
         });
         unit
     }
 
-    /// Encodes a span, the weights of the writer's unit from `start` on; whole pieces but for the unit's end. Checks of what was written
-    /// go on behind it, also when this returns.
+    /// Encodes a span, the weights of a unit from `start` on; whole pieces but for the unit's end. Encoding, writing and checking go on behind
+    /// it, also when this returns.
     ///
     /// # Errors
     /// The first failure of any task; `E_CANCELLED`.
-    pub fn span(
-        &mut self,
-        writer: &mut UnitWriter<'_>,
-        span: &Arc<Span>,
-        start: u64,
-    ) -> Result<()> {
-        let unit = Arc::clone(writer.unit());
-        let pieces = span.pieces().len();
-        let first = writer.appended();
+    pub fn span(&mut self, unit: &Arc<ActiveUnit>, span: &Arc<Span>, start: u64) -> Result<()> {
+        let (first, pieces) = ((start / PIECE_WEIGHTS) as usize, span.pieces().len());
         let mut sent = 0;
-        while writer.appended() < first + pieces {
+        while sent < pieces {
             self.progress.check_cancelled()?;
-            self.check(&unit, span, start, writer.settled(), false)?;
-            while let Some(memory) = (sent < pieces).then(|| self.pieces.pop()).flatten() {
-                self.send(Task::Encode {
-                    unit: Arc::clone(&unit),
-                    span: Arc::clone(span),
-                    in_span: sent,
-                    piece: first + sent,
-                    memory,
-                })?;
-                sent += 1;
-            }
-            self.take_one()?;
-            let next = |waiting: &[(usize, EncodedPiece)], index| {
-                waiting.iter().position(|(piece, _)| *piece == index)
+            self.check(unit, span, start, false)?;
+            let Some(memory) = self.pieces.pop() else {
+                self.take_one()?;
+                continue;
             };
-            while let Some(found) = next(&self.waiting, writer.appended()) {
-                let (_, piece) = self.waiting.swap_remove(found);
-                writer.append(&piece)?;
-                self.pieces.push(piece);
+            if let Some(open) = self.open(unit.index) {
+                open.pieces += 1;
             }
+            self.send(Task::Encode {
+                unit: Arc::clone(unit),
+                span: Arc::clone(span),
+                in_span: sent,
+                piece: first + sent,
+                memory,
+            })?;
+            sent += 1;
         }
-        let front = writer.end_span()?;
-        while !self.check(&unit, span, start, front, true)? {
+        if unit.tables.is_none() {
+            return Ok(());
+        }
+        loop {
+            let is_written = self.open(unit.index).is_some_and(|open| open.pieces == 0);
+            if self.check(unit, span, start, is_written)? && is_written {
+                break;
+            }
             self.progress.check_cancelled()?;
             self.take_one()?;
         }
-        if unit.tables.is_some() {
-            self.verification.end_span(span, start, front);
-        }
+        let front = self.open(unit.index).map(|open| open.front);
+        self.verification
+            .end_span(span, start, front.unwrap_or_default());
         Ok(())
     }
 
-    /// Ends a unit that is written.
+    /// Ends a unit whose pieces are all handed out.
     ///
     /// # Errors
     /// Those of the journal.
-    pub fn end(&mut self, index: usize, regions: [Region; 6], report: UnitReport) -> Result<()> {
-        if let Some(open) = self.open.iter_mut().find(|open| open.unit.index == index) {
-            open.written = Some((regions, report));
+    pub fn end(&mut self, unit: Arc<ActiveUnit>, report: UnitReport) -> Result<()> {
+        let index = unit.index;
+        // Nobody but its tasks knows it any more.
+        drop(unit);
+        if let Some(open) = self.open(index) {
+            open.ended = Some(report);
         }
         self.commit(index)
     }
 
-    /// Waits until everything is checked and committed.
+    /// Waits until everything is written, checked and committed.
     ///
     /// # Errors
     /// The first failure of any task; `E_CANCELLED`.
@@ -172,28 +181,24 @@ impl<'a> Flow<'a> {
         Ok(())
     }
 
-    /// Hands out the checks that are due up to `front`. False where memory for more is missing.
+    /// Hands out the checks of what is written. False where memory for more is missing.
     fn check(
         &mut self,
         unit: &Arc<ActiveUnit>,
         span: &Arc<Span>,
         start: u64,
-        front: Front,
         is_all: bool,
     ) -> Result<bool> {
-        if unit.tables.is_none() {
+        let front = self.open(unit.index).map(|open| open.front);
+        let Some(front) = front.filter(|_| unit.tables.is_some()) else {
             return Ok(true);
-        }
+        };
         while let Some(memory) = self.runs.pop() {
             let Some(due) = self.verification.next(span, start, front, is_all) else {
                 self.runs.push(memory);
                 return Ok(true);
             };
-            if let Some(open) = self
-                .open
-                .iter_mut()
-                .find(|open| Arc::ptr_eq(&open.unit, unit))
-            {
+            if let Some(open) = self.open(unit.index) {
                 open.checks += 1;
             }
             self.send(Task::Check {
@@ -205,6 +210,30 @@ impl<'a> Flow<'a> {
         Ok(false)
     }
 
+    /// Gives the writer those pieces of a unit that are next in order.
+    fn append(&mut self, index: usize) -> Result<()> {
+        let Some(open) = self.open.iter_mut().find(|open| open.unit.index == index) else {
+            return Ok(());
+        };
+        let next = |waiting: &[(usize, usize, EncodedPiece)], next| {
+            waiting
+                .iter()
+                .position(|(unit, piece, _)| (*unit, *piece) == (index, next))
+        };
+        while let Some(found) = next(&self.waiting, open.stream.appended()) {
+            let (_, index, mut piece) = self.waiting.swap_remove(found);
+            open.stream.append(&mut piece);
+            let unit = Arc::clone(&open.unit);
+            let finished = Finished { unit, index, piece };
+            self.finished.send(finished).map_err(|_| stopped())?;
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, index: usize) -> Option<&mut Open> {
+        self.open.iter_mut().find(|open| open.unit.index == index)
+    }
+
     fn send(&self, task: Task) -> Result<()> {
         self.tasks.send(task).map_err(|_| stopped())
     }
@@ -213,12 +242,27 @@ impl<'a> Flow<'a> {
     fn take_one(&mut self) -> Result<()> {
         match self.done.recv().map_err(|_| stopped())? {
             Done::Encoded {
+                unit,
                 piece,
                 memory,
                 outcome,
             } => {
                 outcome?;
-                self.waiting.push((piece, memory));
+                self.waiting.push((unit, piece, memory));
+                self.append(unit)?;
+            }
+            Done::Written {
+                unit,
+                memory,
+                outcome,
+            } => {
+                let front = outcome?;
+                self.pieces.push(memory);
+                if let Some(open) = self.open(unit) {
+                    open.pieces -= 1;
+                    open.front = front.unwrap_or(open.front);
+                }
+                self.commit(unit)?;
             }
             Done::Checked {
                 unit,
@@ -231,7 +275,7 @@ impl<'a> Flow<'a> {
                 if let Some(carry) = carry {
                     self.verification.take(carry);
                 }
-                if let Some(open) = self.open.iter_mut().find(|open| open.unit.index == unit) {
+                if let Some(open) = self.open(unit) {
                     open.checks -= 1;
                 }
                 self.commit(unit)?;
@@ -240,14 +284,15 @@ impl<'a> Flow<'a> {
         Ok(())
     }
 
-    /// Commits a unit where it is written and no check of it is left.
+    /// Commits a unit of which nothing is left to encode, write or check.
     fn commit(&mut self, index: usize) -> Result<()> {
-        let ready = |open: &Open| open.unit.index == index && open.checks == 0;
+        let ready = |open: &Open| open.unit.index == index && open.pieces + open.checks == 0;
         let Some(found) = self.open.iter().position(ready) else {
             return Ok(());
         };
-        if let Some((regions, report)) = self.open[found].written.take() {
+        if let Some(report) = self.open[found].ended.take() {
             let open = self.open.swap_remove(found);
+            let regions = open.stream.finish(&open.unit);
             self.spares.take(open.unit);
             self.ledger.commit_unit(index, regions, report)?;
         }

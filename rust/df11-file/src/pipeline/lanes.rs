@@ -3,13 +3,13 @@
 use std::{mem, sync::Mutex, thread};
 
 use df11_codec::{ExponentHistogram, Kernel};
-use xxhash_rust::xxh3::Xxh3;
 
 use super::fetch::{Run, steps};
 use crate::{
     budget::PIECE_WEIGHTS,
     error::Result,
     fault,
+    hash::Xxh3,
     progress::Progress,
     source::Source,
     sync::lock,
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn steps_are_hashed_in_their_order_whoever_brings_them() {
         let steps: Vec<_> = (0..40_u8).map(|index| [index; 100]).collect();
-        let wanted = xxhash_rust::xxh3::xxh3_64(&steps.concat());
+        let wanted = crate::hash::xxh3_64(&steps.concat());
         let mut hasher = Xxh3::new();
         let hashing = Hashing::new(&mut hasher);
         let start = Barrier::new(4);

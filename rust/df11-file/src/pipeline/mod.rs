@@ -25,6 +25,7 @@ mod unit;
 mod unit_check;
 mod verify;
 mod work;
+mod writer;
 
 use std::{sync::Arc, thread, time::Instant};
 
@@ -182,8 +183,9 @@ fn write(
     room.map_err(|error| no_memory(&error))?;
     let (filled, spans) = bounded(SPANS);
     // Nobody ever waits to hand something over: there is room for all that can be on its way.
-    let width = 2 * Flow::width(budget);
-    let ((give, tasks), (tell, done)) = (bounded(width), bounded(width));
+    let room = 2 * Flow::width(budget) + 1;
+    let ((give, tasks), (tell, done)) = (bounded(room), bounded(room));
+    let (finish, finished) = bounded(room);
     let turns = Arc::new(Turns::new(plan.source.path(), &plan.target));
     let reader = Reader::new(plan, progress, facts, &turns);
     let crew = Crew {
@@ -204,9 +206,13 @@ fn write(
                     crew.work(&tasks, &tell);
                 })?;
             }
-            drop((tasks, tell));
+            spawn_scoped(scope, "df11-write", move || {
+                writer::run((file, progress), &finished, &tell);
+            })?;
+            drop(tasks);
             let ledger = Ledger::new((plan, progress, file, facts), &known.taken);
-            let flow = Flow::new(budget, progress, (give, done), ledger, &plan.options);
+            let channels = (give, finish, done);
+            let flow = Flow::new(budget, progress, channels, ledger, &plan.options);
             let job = (plan, progress, file, manifest.as_ref());
             let mut work = Work::new(job, (spans, facts), flush, flow, known)?;
             let outcome = steps

@@ -4,7 +4,6 @@ use std::mem;
 
 use crossbeam_channel::Sender;
 use df11_codec::ExponentHistogram;
-use xxhash_rust::xxh3::Xxh3;
 
 use super::{
     facts::SourceFacts,
@@ -15,7 +14,7 @@ use super::{
     span::{Span, SpanMemory},
 };
 use crate::{
-    budget::PIECE_WEIGHTS, changes::Changes, convert::Conversion, error::Result, fault,
+    budget::PIECE_WEIGHTS, changes::Changes, convert::Conversion, error::Result, fault, hash::Xxh3,
     journal::TensorFacts, options::Io, plan::Plan, progress::Progress, turns::Turns,
 };
 

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 
 use df11_codec::{ExponentHistogram, PieceStart, UnitCode, UnitLayout, limits::CHUNK_BYTES};
-use xxhash_rust::xxh3::Xxh3;
 
 use super::{facts::SourceFacts, survey::SurveyedUnit};
 use crate::{
     budget::{Budget, PIECE_WEIGHTS},
     error::Result,
+    hash::Xxh3,
     journal::{Copied, Counted, Fingerprint, Record, UnitDone},
     ordered::in_order,
     output::{Output, Region, left_was_replaced},

@@ -18,8 +18,20 @@ pub struct ActiveUnit {
     pub surveyed: SurveyedUnit,
     /// Where it lies in the file.
     pub place: UnitPlace,
-    /// The decode tables, as the file has them; none where nothing is verified.
+    /// Its tensor of this name.
+    pub split_positions: Vec<u8>,
+    /// The decode tables; none where nothing is verified.
     pub tables: Option<DecodeTables>,
+}
+
+impl ActiveUnit {
+    /// Its tensors that do not depend on pieces, and where they lie: `luts` and `split_positions`.
+    pub fn small_tensors(&self) -> [(&[u8], u64); 2] {
+        [
+            (self.surveyed.code.luts(), self.place.luts),
+            (&self.split_positions, self.place.split_positions),
+        ]
+    }
 }
 
 /// Memory of finished units.

@@ -4,7 +4,7 @@ use std::{mem, sync::Arc};
 
 use df11_codec::limits::CHUNK_BITS;
 
-use super::{encode::Front, span::Span};
+use super::{span::Span, writer::Front};
 use crate::stored::unit_bytes::CHUNKS_PER_RUN;
 
 /// Kernel chunks that are written and not yet checked, and the weights to compare them with.

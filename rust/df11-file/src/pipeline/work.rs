@@ -3,11 +3,8 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use crossbeam_channel::Receiver;
-use df11_codec::DecodeTables;
-use xxhash_rust::xxh3::Xxh3;
 
 use super::{
-    encode::{UnitWriter, write_tables},
     facts::SourceFacts,
     flow::Flow,
     gain::Gain,
@@ -24,16 +21,14 @@ use crate::{
     budget::SPANS,
     error::{Code, Error, Result},
     fault,
+    hash::Xxh3,
     journal::{Record, UnitDone},
     options::{Form, HeaderMode, Verify},
-    output::{
-        FileMap, Output, Region, UnitPlace, flush::FlushRequests, manifest::Manifest,
-        split_positions,
-    },
+    output::{FileMap, Output, Region, flush::FlushRequests, manifest::Manifest, split_positions},
     plan::Plan,
     progress::{Phase, Progress},
     report::{Report, UnitReport, df11_bytes},
-    stored::unit_bytes::UnitBytes,
+    stored::unit_bytes::decode_tables,
 };
 
 /// Bytes of a copied tensor that are written, read back and compared at a time.
@@ -179,16 +174,12 @@ impl<'a> Work<'a> {
             map.place(plan, index, surveyed.code.layout());
         }
         let place = map.place_of(index);
-        let luts = surveyed.code.luts();
-        let tables = write_tables(
-            self.file,
-            self.progress,
-            luts,
-            &split_positions(unit),
-            place,
-        )?;
-        let decode = match plan.options.verify {
-            Verify::Full => Some(self.decode_tables(index, &surveyed, place)?),
+        let tables = match plan.options.verify {
+            Verify::Full => {
+                let (kernel, spare) = (plan.options.kernel, self.flow.spares.tables());
+                let tables = decode_tables(kernel, spare, surveyed.code.luts());
+                Some(tables.map_err(|error| Error::new(Code::Internal, error.to_string()))?)
+            }
             Verify::Off => None,
         };
         let reads = if self.kept.is_empty() { 2 } else { 1 };
@@ -197,38 +188,21 @@ impl<'a> Work<'a> {
             index,
             surveyed,
             place,
-            tables: decode,
+            split_positions: split_positions(unit),
+            tables,
         });
-        let mut writer = UnitWriter::new(self.file, self.progress, active, tables);
         let mut encoded = 0;
         while encoded < unit.weights {
             let kept = self.kept.pop_front();
             let span = kept.map_or_else(|| self.next_span(), Ok)?;
             let span = Arc::new(span);
-            self.flow.span(&mut writer, &span, encoded)?;
+            self.flow.span(&active, &span, encoded)?;
             encoded += span.bytes().len() as u64 / 2;
             self.flush.written(self.progress.snapshot().bytes_out);
         }
-        self.flow.end(index, writer.finish()?, report)?;
+        self.flow.end(active, report)?;
         self.progress.leave_unit();
         Ok(())
-    }
-
-    /// The decode tables of a unit, as they were written.
-    fn decode_tables(
-        &mut self,
-        index: usize,
-        surveyed: &SurveyedUnit,
-        place: UnitPlace,
-    ) -> Result<DecodeTables> {
-        let unit = &self.plan.units[index];
-        let bytes = UnitBytes {
-            read: &|buffer, offset| self.file.read(buffer, offset),
-            place,
-            layout: surveyed.code.layout(),
-            fault: &|message| wrong_bytes(self.plan, message).in_unit(&unit.name),
-        };
-        bytes.tables(self.plan.options.kernel, self.flow.spares.tables())
     }
 
     /// Places everything, once all units of an official file are surveyed.

@@ -2,11 +2,10 @@
 
 use std::fs;
 
-use xxhash_rust::xxh3::xxh3_64;
-
 use super::{Restoration, write};
 use crate::{
     error::{Code, Result},
+    hash::xxh3_64,
     progress::Progress,
     source::Source,
     stored::hashes,

@@ -11,10 +11,9 @@ use std::{
     sync::Arc,
 };
 
-use xxhash_rust::xxh3::{Xxh3, xxh3_64};
-
 use crate::{
     error::{Code, Error, Result},
+    hash::{Xxh3, xxh3_64},
     header::{self, Header, MAX_HEADER_BYTES, ShardText},
 };
 pub use config::{Config, NAME as CONFIG_NAME};

@@ -6,11 +6,11 @@ use base64::{Engine, engine::general_purpose::STANDARD as BASE64};
 use flate2::read::ZlibDecoder;
 use safetensors::Dtype;
 use serde::Deserialize;
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::units::fault;
 use crate::{
     error::Result,
+    hash::xxh3_64,
     header::{Header, ShardText, parse_text},
     options::Cast,
     output::manifest::{

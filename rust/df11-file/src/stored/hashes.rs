@@ -1,10 +1,9 @@
 //! Tensors against their hashes: whole ones of a file, and those that come piece by piece.
 
-use xxhash_rust::xxh3::Xxh3;
-
 use super::{Stored, description::Description, units::fault};
 use crate::{
     error::{Code, Error, Result},
+    hash::Xxh3,
     header::TensorInfo,
     ordered::in_order,
     progress::Progress,
@@ -127,7 +126,7 @@ impl<'a> TensorHashes<'a> {
                     .in_tensor(name)
                     .hint("The file is damaged: make it again, or get a sound copy."));
             }
-            self.hasher.reset();
+            self.hasher = Xxh3::new();
             self.at += 1;
         }
         Ok(())

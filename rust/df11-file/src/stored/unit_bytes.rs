@@ -1,7 +1,7 @@
 //! The tensors of one unit, as a file has them, read run by run.
 
 use df11_codec::{
-    CheckBuffers, ChunkRun, DecodeTables, Kernel, Mismatch, MismatchKind, UnitLayout,
+    CheckBuffers, ChunkRun, DecodeTables, Kernel, LutError, Mismatch, MismatchKind, UnitLayout,
     limits::{CHUNK_BITS, CHUNK_BYTES, GAP_BYTES_PER_CHUNK, MAX_WEIGHTS_PER_CHUNK},
 };
 
@@ -95,11 +95,19 @@ impl UnitBytes<'_> {
     pub fn tables(&self, kernel: Kernel, spare: Option<DecodeTables>) -> Result<DecodeTables> {
         let mut luts = [0; MAX_LUT_ROWS * 256];
         let luts = self.luts(&mut luts)?;
-        let tables = match spare {
-            Some(mut tables) => tables.read(luts).map(|()| tables),
-            None => DecodeTables::with_kernel(kernel, luts),
-        };
-        tables.map_err(|error| (self.fault)(&format!("its luts are wrong: {error}")))
+        decode_tables(kernel, spare, luts)
+            .map_err(|error| (self.fault)(&format!("its luts are wrong: {error}")))
+    }
+
+    /// Whether the file has these bytes at an offset.
+    ///
+    /// # Errors
+    /// Those of the file.
+    pub fn has(&self, bytes: &[u8], offset: u64, memory: &mut RunMemory) -> Result<bool> {
+        let found = &mut memory.encoded_exponent;
+        found.resize(bytes.len(), 0);
+        (self.read)(found, offset)?;
+        Ok(found == bytes)
     }
 
     /// First weights of kernel chunks `first..=end`; behind the last chunk, the number of weights.
@@ -183,6 +191,21 @@ impl UnitBytes<'_> {
     fn fill(&self, buffer: &mut Vec<u8>, offset: u64, (start, end): (u64, u64)) -> Result<()> {
         buffer.resize((end - start) as usize, 0);
         (self.read)(buffer, offset + start)
+    }
+}
+
+/// The decode tables of a `luts` tensor, in the memory of some other unit's where there is one.
+///
+/// # Errors
+/// What keeps it from being decoded with.
+pub fn decode_tables(
+    kernel: Kernel,
+    spare: Option<DecodeTables>,
+    luts: &[u8],
+) -> std::result::Result<DecodeTables, LutError> {
+    match spare {
+        Some(mut tables) => tables.read(luts).map(|()| tables),
+        None => DecodeTables::with_kernel(kernel, luts),
     }
 }
 
