@@ -26,7 +26,7 @@ def nice_of_threads() -> dict[str, list[int]]:
 def test_threads_of_a_job(folder: Folder, low_priority: bool) -> None:
     own = os.getpriority(os.PRIO_PROCESS, 0)
     job = folder.start_writing(low_priority=low_priority, threads=2)
-    names = {"df11-job", "df11-read", "df11-flush", "df11-work"}
+    names = {"df11-job", "df11-read", "df11-flush", "df11-work", "df11-write"}
 
     def are_all_there() -> bool:
         threads = nice_of_threads()

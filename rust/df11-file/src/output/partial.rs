@@ -164,9 +164,13 @@ impl PartialFile {
     /// # Errors
     /// `E_WRITE`, `E_NO_SPACE`.
     pub fn sync(&self) -> Result<()> {
-        let synced = self.file.sync_all();
-        synced.map_err(|error| self.failed(&error).during("flushing it to the disk"))?;
+        self.sync_data()?;
         self.sync_journal()
+    }
+
+    fn sync_data(&self) -> Result<()> {
+        let synced = self.file.sync_all();
+        synced.map_err(|error| self.failed(&error).during("flushing it to the disk"))
     }
 
     /// Writes the header, which takes the marker's place, of a file of so many bytes.
@@ -184,12 +188,12 @@ impl PartialFile {
         cut.map_err(|error| self.failed(&error))
     }
 
-    /// Flushes everything and gives the file its name. An existing target survives unless `replace`.
+    /// Flushes it and gives it its name. An existing target survives unless `replace`.
     ///
     /// # Errors
     /// `E_TARGET_EXISTS` where the target appeared meanwhile, `E_WRITE`, `E_NO_SPACE`; `E_CANCELLED`.
     pub fn commit(&mut self, replace: bool, progress: &Progress) -> Result<()> {
-        self.sync()?;
+        self.sync_data()?;
         progress.pass_the_last_moment()?;
         self.publish(replace)?;
         self.state = State::Committed;
