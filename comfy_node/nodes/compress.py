@@ -67,6 +67,6 @@ class DFloat11Compress(Node):
     def work(self, watch: Watch, **widgets: Any) -> dict[str, Any]:
         request = compress.Request(**widgets)
         result = compress.run(request, folders, watch, has_node)
-        _ledger.remember(request, result.target)
+        watch.ask(_ledger.remember, request, result.target)
         ui = {"text": [result.report], **previews.show(result.picture)}
         return {"ui": ui, "result": (result.model_name, result.report)}

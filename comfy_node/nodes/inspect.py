@@ -44,6 +44,6 @@ class DFloat11Inspect(Node):
 
     # No fingerprint: space, folders and loaders change too, and a look takes a moment.
     def work(self, watch: Watch, **widgets: Any) -> dict[str, Any]:
-        line, report = inspection.run(inspection.Request(**widgets), folders, has_node)
+        line, report = watch.ask(inspection.run, inspection.Request(**widgets), folders, has_node)
         watch.end(line)
         return {"ui": {"text": [report]}, "result": (report,)}

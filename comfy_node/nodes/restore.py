@@ -72,5 +72,5 @@ class DFloat11Restore(Node):
     def work(self, watch: Watch, **widgets: Any) -> dict[str, Any]:
         request = restore.Request(**widgets)
         result = restore.run(request, folders, watch)
-        _ledger.remember(request, result.target)
+        watch.ask(_ledger.remember, request, result.target)
         return {"ui": {"text": [result.report]}, "result": (result.model_name, result.report)}

@@ -101,7 +101,7 @@ def run(request: Request, folders: Folders, watch: Watch, has_node: Callable[[st
     for number, (choice, bytes_in) in enumerate(survey.wanted, 1):
         part = Part(done, bytes_in, total, f"file {number}/{len(survey.wanted)}")
         try:
-            prepared = compress.prepare(request.single(choice), folders)
+            prepared = watch.ask(compress.prepare, request.single(choice), folders)
             with sources.called_by_name(prepared.source):
                 outcome = watch.result(native.start(prepared.plan), part)
             pace.remember(outcome)
@@ -122,10 +122,10 @@ def run(request: Request, folders: Folders, watch: Watch, has_node: Callable[[st
 def _survey(request: Request, folders: Folders, watch: Watch) -> _Survey:
     survey = _Survey()
     new = 0
-    for choice in sources.inside(folders, request.folder, request.pattern):
+    for choice in watch.ask(sources.inside, folders, request.folder, request.pattern):
         watch.raise_if_stopped()
         try:
-            prepared = compress.prepare(request.single(choice), folders)
+            prepared = watch.ask(compress.prepare, request.single(choice), folders)
         except NodeError as error:
             if error.code == _ALREADY_DF11:
                 survey.df11 += 1
@@ -133,7 +133,7 @@ def _survey(request: Request, folders: Folders, watch: Watch) -> _Survey:
                 survey.refused.append((choice, str(error)))
             continue
         # What is there already costs a moment, and does not count.
-        if not os.path.exists(prepared.place.target):
+        if not watch.ask(os.path.exists, prepared.place.target):
             if request.limit and new >= request.limit:
                 survey.later += 1
                 continue

@@ -98,16 +98,16 @@ def prepare(request: Request, folders: Folders) -> Prepared:
 
 def run(request: Request, folders: Folders, watch: Watch, has_node: Callable[[str], bool]) -> Result:
     """Compresses and waits for the end. Raises NodeError, or what the monitor raises when the user stops the run."""
-    prepared = prepare(request, folders)
+    prepared = watch.ask(prepare, request, folders)
     source = prepared.source
     watch.begin(f"{source.name}, {size(prepared.plan.report()['source_bytes'])} ...")
     with sources.called_by_name(source):
         outcome = watch.result(native.start(prepared.plan))
     watch.end(report.summary(outcome))
     pace.remember(outcome)
-    target, name, remarks = placement.written(folders, prepared.place, outcome["target"])
+    target, name, remarks = watch.ask(placement.written, folders, prepared.place, outcome["target"])
     text = report.text(outcome, name, remarks, has_node)
-    return Result(name, text, target, picture.of_units(outcome, units(outcome, target)))
+    return Result(name, text, target, picture.of_units(outcome, watch.ask(units, outcome, target)))
 
 
 def units(outcome: dict[str, Any], target: str) -> list[dict[str, Any]]:

@@ -48,12 +48,13 @@ def check(folders: Folders, df11_model: str | None, output_name: str | None) -> 
 
 def run(request: Request, folders: Folders, watch: Watch) -> Result:
     """Restores and waits for the end. Raises NodeError, or what the monitor raises when the user stops the run."""
-    model = sources.find(folders, request.df11_model)
+    model = watch.ask(sources.find, folders, request.df11_model)
     with sources.called_by_name(model):
-        name = file_names.file_name(request.output_name, _default_name(model.path, request.usable))
-        place = placement.place(folders, model, name, request.if_exists)
+        name = file_names.file_name(request.output_name, watch.ask(_default_name, model.path, request.usable))
+        place = watch.ask(placement.place, folders, model, name, request.if_exists)
         watch.begin(f"{model.name} ...")
-        job = native.restore(
+        job = watch.ask(
+            native.restore,
             model.path,
             place.target,
             usable=request.usable,
@@ -65,7 +66,7 @@ def run(request: Request, folders: Folders, watch: Watch) -> Result:
         )
         outcome = watch.result(job)
     watch.end(_summary(outcome))
-    target, name, remarks = placement.written(folders, place, outcome["target"])
+    target, name, remarks = watch.ask(placement.written, folders, place, outcome["target"])
     return Result(name, _text(outcome, model.name, target, name, remarks), target)
 
 

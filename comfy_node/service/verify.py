@@ -49,10 +49,11 @@ def fingerprint(request: Request, folders: Folders) -> str:
 
 def run(request: Request, folders: Folders, watch: Watch) -> str:
     """Checks and waits for the end. Raises NodeError, also for a file that is not sound, or what the monitor raises."""
-    model, *source = _files(request, folders)
+    model, *source = watch.ask(_files, request, folders)
     watch.begin(f"{model.name}, level {request.level} ...")
     with sources.called_by_name(model, *source):
-        job = native.verify(
+        job = watch.ask(
+            native.verify,
             model.path,
             level=request.level,
             against=source[0].path if source else None,

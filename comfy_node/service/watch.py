@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import Future, wait
 from typing import TYPE_CHECKING, Any
 
 from .. import native
@@ -12,7 +14,12 @@ from .meter import Meter, Part
 from .ports import Monitor
 
 if TYPE_CHECKING:
+    from typing import ParamSpec, TypeVar
+
     from ..native import Job
+
+    Answer = TypeVar("Answer")
+    Given = ParamSpec("Given")
 
 _POLL_SECONDS = 0.1
 # A cancelled job ends within a second. A hung network drive must not block the queue for longer than this.
@@ -35,6 +42,26 @@ class Watch:
         """Says in the console what starts."""
         self._line(text)
 
+    def ask(self, call: Callable[Given, Answer], *args: Given.args, **options: Given.kwargs) -> Answer:
+        """What a call without a job gives, or raises. Its disk may not answer: Stop ends the wait, not the call."""
+        answer: Future[Answer] = Future()
+
+        def work() -> None:
+            try:
+                answer.set_result(call(*args, **options))
+            except BaseException as error:
+                answer.set_exception(error)
+
+        threading.Thread(target=work, daemon=True).start()
+        try:
+            while not wait([answer], _POLL_SECONDS).done:
+                self._monitor.raise_if_interrupted()
+        except BaseException:
+            answer.add_done_callback(_drop)
+            self._stopped()
+            raise
+        return answer.result()
+
     def result(self, job: Job, part: Part | None = None) -> dict[str, Any]:
         """Shows the job until it ends, and gives its report. Whatever is raised, Stop above all, cancels it first."""
         try:
@@ -50,8 +77,7 @@ class Watch:
         except BaseException:
             job.cancel()
             job.join(_CANCEL_SECONDS)
-            self._monitor.say("Stopped.")
-            self._line("Stopped.")
+            self._stopped()
             raise
         outcome = native.result(job)
         if not part:
@@ -76,6 +102,17 @@ class Watch:
         """Says under the node why the run failed; the console hears it from ComfyUI."""
         self._monitor.say(sentence)
 
+    def _stopped(self) -> None:
+        self._monitor.say("Stopped.")
+        self._line("Stopped.")
+
     def _line(self, text: str) -> None:
         self._next_line = self._clock() + _LINE_SECONDS
         logging.info("%s: %s", self._title, text)
+
+
+def _drop(late: Future[Any]) -> None:
+    """A job that came too late for anyone must not go on."""
+    cancel = None if late.exception() else getattr(late.result(), "cancel", None)
+    if cancel:
+        cancel()

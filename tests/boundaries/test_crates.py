@@ -41,8 +41,8 @@ ALLOWED = {
 }
 
 # Where `unsafe` may stand: in the kernels that use instructions of one processor family, in the calls of the NVIDIA
-# driver, and where the decode kernel is launched: on some systems a GPU can write to any memory of the program, and
-# only there it is known what the kernel gets.
+# driver, where the decode kernel is launched (on some systems a GPU can write to any memory of the program, and
+# only there it is known what the kernel gets), and where requests for memory are handed to the system's allocator.
 UNSAFE_ALLOWED = {
     "df11-codec": {
         "decode/avx2.rs",
@@ -57,7 +57,7 @@ UNSAFE_ALLOWED = {
         "histogram/neon.rs",
     },
     "df11-cuda": {"driver.rs", "memory.rs", "module.rs", "system.rs"},
-    "df11-file": {"check/gpu/unit.rs"},
+    "df11-file": {"check/gpu/unit.rs", "system/reserve.rs"},
     "fake-cuda": {"control.rs", "driver.rs"},
 }
 

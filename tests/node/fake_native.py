@@ -68,6 +68,8 @@ class Script:
     """What `contents` finds."""
     unreadable: Exception | None = None
     """Raised by `contents`."""
+    stall: tuple[str, threading.Event] | None = None
+    """The function of this name takes until the event, at most 5 s, as on a disk that does not answer."""
     plans: list[dict[str, Any]] = field(default_factory=list)
     checks: list[dict[str, Any]] = field(default_factory=list)
     restorations: list[dict[str, Any]] = field(default_factory=list)
@@ -75,6 +77,11 @@ class Script:
 
 
 script = Script()
+
+
+def _look(name: str) -> None:
+    if script.stall and script.stall[0] == name:
+        script.stall[1].wait(5)
 
 
 @dataclass
@@ -218,6 +225,7 @@ def plan(
     low_priority: bool = False,
 ) -> Plan:
     script.plans.append(dict(locals()))
+    _look("plan")
     fault = script.fail or script.refused.get(os.path.basename(source))
     if fault:
         raise fault
@@ -243,6 +251,7 @@ def verify(
     low_priority: bool = False,
 ) -> Job:
     script.checks.append(dict(locals()))
+    _look("verify")
     if script.fail:
         raise script.fail
     report = {
@@ -278,6 +287,7 @@ def restore(
     low_priority: bool = False,
 ) -> Job:
     script.restorations.append(dict(locals()))
+    _look("restore")
     if script.fail:
         raise script.fail
     report = {
@@ -299,6 +309,7 @@ def restore(
 
 
 def contents(path: str | os.PathLike[str]) -> dict[str, Any]:
+    _look("contents")
     if script.unreadable:
         raise script.unreadable
     dtypes = [{"dtype": "BF16", "tensors": 5, "bytes": script.source_bytes}]

@@ -5,15 +5,18 @@ from __future__ import annotations
 import threading
 import time
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from comfy_node.errors import NodeError
 from comfy_node.service import watch as watching
 from comfy_node.service.compress import Request, run
 from comfy_node.service.watch import Watch
 
 from . import fake_native
 from .fake_native import Job, Plan, Script
+from .node_values import values
 from .stub_host import StubHost
 
 
@@ -100,3 +103,79 @@ def test_progress_is_monotonic_and_ends_full(host: StubHost, script: Script) -> 
     for events in (host.bar, host.texts):
         times = [event[0] for event in events]
         assert all(sum(start <= t < start + 1 for t in times) <= 10 for start in times)
+
+
+@pytest.mark.parametrize(
+    ("kind", "call"),
+    [
+        ("Compress", "plan"),
+        ("CompressFolder", "plan"),
+        ("Inspect", "contents"),
+        ("Inspect", "plan"),
+        ("Verify", "verify"),
+        ("Restore", "contents"),
+        ("Restore", "restore"),
+    ],
+)
+def test_stop_is_followed_while_a_disk_does_not_answer(
+    pack: ModuleType, host: StubHost, script: Script, kind: str, call: str
+) -> None:
+    """And what the call gives in the end is of no effect."""
+    script.seconds = 30
+    script.df11 = {"restored_name": "b.safetensors"} if kind == "Restore" else None
+    answer = threading.Event()
+    script.stall = (call, answer)
+    source = host.add("diffusion_models", "a.safetensors")
+    node = pack.NODE_CLASS_MAPPINGS[f"DFloat11{kind}"]()
+    before = threading.active_count()
+    press_stop(host, 0.2)
+    started = time.monotonic()
+    try:
+        with pytest.raises(host.Stop):
+            node.run(**values(node))
+        assert time.monotonic() - started < 0.8
+        assert host.texts[-1][1] == "Stopped."
+    finally:
+        answer.set()
+    deadline = time.monotonic() + 10
+    while threading.active_count() > before:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    assert all(job.cancelled.is_set() for job in script.jobs)
+    assert len(script.jobs) == (call in ("verify", "restore"))
+    assert sorted(source.parent.iterdir()) == [source]
+
+
+def test_what_a_call_raises_comes_as_it_is(host: StubHost) -> None:
+    error = NodeError("no.", "E_X")
+
+    def refuse(a: int, b: int) -> int:
+        if a == b:
+            raise error
+        return a - b
+
+    watch = Watch("Node", host)
+    assert watch.ask(refuse, 3, b=1) == 2
+    with pytest.raises(NodeError) as caught:
+        watch.ask(refuse, 1, b=1)
+    assert caught.value is error
+
+
+def test_what_a_call_raises_after_stop_is_not_heard(host: StubHost, caplog: pytest.LogCaptureFixture) -> None:
+    answer = threading.Event()
+    ended = threading.Event()
+
+    def refuse() -> None:
+        answer.wait(5)
+        try:
+            raise NodeError("no.")
+        finally:
+            ended.set()
+
+    host.stopped = True
+    with pytest.raises(host.Stop):
+        Watch("Node", host).ask(refuse)
+    answer.set()
+    assert ended.wait(10)
+    time.sleep(0.1)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]

@@ -7,6 +7,7 @@ import time
 import urllib.request
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from support.comfy_client import ComfyClient
 
@@ -21,10 +22,18 @@ START_SECONDS = 300
 class ComfyServer:
     """A running server of one ComfyUI version with its own base directory (models, custom_nodes, user, output)."""
 
-    def __init__(self, version: str, base: Path, packs: Mapping[str, Path], environment: Path | None = None) -> None:
+    def __init__(
+        self,
+        version: str,
+        base: Path,
+        packs: Mapping[str, Path],
+        environment: Path | None = None,
+        variables: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         """Start a server. `packs`: folder name in custom_nodes -> the pack's folder, which is linked there.
 
-        `environment` is another Python environment than the version's own, with that version in it.
+        `environment` is another Python environment than the version's own, with that version in it; `variables` are
+        set for the server.
         """
         environment = environment or ROOT / ".envs" / f"comfy-{version}"
         assert (environment / ".ready").exists(), f"no {environment}: run python3.11 scripts/envs/setup.py"
@@ -47,7 +56,7 @@ class ComfyServer:
             self.process = subprocess.Popen(
                 [str(part) for part in command],
                 cwd=tree,
-                env=os.environ | {"PYTHONPATH": str(CUPY_STAND_IN), "HF_HUB_OFFLINE": "1"},
+                env=os.environ | {"PYTHONPATH": str(CUPY_STAND_IN), "HF_HUB_OFFLINE": "1", **variables},
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,

@@ -18,9 +18,14 @@ mod watch;
 use std::ffi::OsString;
 
 use clap::Parser;
+use df11_file::reserve::{self, Reserving};
 
 use args::{Args, Command};
 use output::Format;
+
+/// Of the command, and of the Python module, which depends on this crate.
+#[global_allocator]
+static ALLOCATOR: Reserving = Reserving;
 
 /// Runs the command line and gives its exit code. `host` is what the program that runs it has to tell about itself, by name; `df11 env` shows it.
 pub fn run(args: impl IntoIterator<Item = OsString>, host: &[(String, String)]) -> u8 {
@@ -47,7 +52,7 @@ pub fn run(args: impl IntoIterator<Item = OsString>, host: &[(String, String)]) 
 
 fn perform(args: Args, host: &[(String, String)]) -> u8 {
     let format = args.format();
-    let outcome = match args.command {
+    let outcome = reserve::fill().and_then(|()| match args.command {
         Command::Inspect(command) => listing::inspect(&command, format),
         Command::Compress(command) => compress::compress(&command, format),
         Command::Verify(command) => verify::verify(&command, format),
@@ -59,7 +64,7 @@ fn perform(args: Args, host: &[(String, String)]) -> u8 {
             output::text(&command.script());
             Ok(())
         }
-    };
+    });
     match outcome {
         Ok(()) => exit::DONE,
         Err(error) => {

@@ -1,8 +1,11 @@
 //! Requests to stop: Ctrl-C, termination, a closed terminal.
 
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::{
+    io::ErrorKind::{OutOfMemory, WouldBlock},
+    sync::atomic::{AtomicU32, Ordering::Relaxed},
+};
 
-use df11_file::Result;
+use df11_file::{Code, Error, Result};
 
 use crate::{args::usage, output};
 
@@ -18,8 +21,14 @@ pub fn watch() -> Result<()> {
             std::process::exit(130);
         }
     };
-    ctrlc::set_handler(handler)
-        .map_err(|error| usage(format!("signals cannot be handled: {error}")))
+    ctrlc::set_handler(handler).map_err(|error| match error {
+        // It starts a thread.
+        ctrlc::Error::System(error) if matches!(error.kind(), WouldBlock | OutOfMemory) => {
+            let message = format!("signals cannot be handled: {error}");
+            Error::new(Code::NoMemory, message).hint("Close other programs.")
+        }
+        error => usage(format!("signals cannot be handled: {error}")),
+    })
 }
 
 /// Whether a signal has come.

@@ -45,4 +45,5 @@ pub use plan::{Plan, PlanReport, plan};
 pub use progress::{Phase, Snapshot};
 pub use report::{CastReport, LeftUnit, Report, Status, UnitReport};
 pub use source::Source;
+pub use system::reserve;
 pub use task::Task;

@@ -15,6 +15,7 @@ use std::{
 use crate::{
     error::{Code, Error, Result},
     sync::lock,
+    system::reserve,
 };
 
 /// What a job is doing.
@@ -141,16 +142,15 @@ impl Progress {
         self.cancelled.store(true, Relaxed);
     }
 
-    /// An error where the job was asked to stop.
+    /// An error where the job was asked to stop, or goes on with the reserve of memory.
     ///
     /// # Errors
-    /// `E_CANCELLED`.
+    /// `E_CANCELLED`, `E_NO_MEMORY`.
     pub fn check_cancelled(&self) -> Result<()> {
         if self.cancelled.load(Relaxed) {
-            Err(cancelled())
-        } else {
-            Ok(())
+            return Err(cancelled());
         }
+        reserve::check()
     }
 
     /// From here on the job ends with its file under its name.

@@ -16,7 +16,7 @@ use crate::{
     error::{Code, Error, Result},
     progress::{Progress, Snapshot, cancelled},
     sync::lock,
-    system,
+    system::{self, reserve},
 };
 
 /// Stack of a job's other threads: several times what they use, and half of what they would get, which counts where memory is limited.
@@ -100,11 +100,12 @@ impl<R: Clone + Send + 'static> Task<R> {
     /// Starts `work` and returns at once. With `low_priority` its threads give way to other programs.
     ///
     /// # Errors
-    /// `E_NO_MEMORY` where no thread can be started.
+    /// `E_NO_MEMORY` where no thread can be started, or nothing can be put by.
     pub fn start(
         low_priority: bool,
         work: impl FnOnce(&Progress) -> Result<R> + Send + 'static,
     ) -> Result<Self> {
+        reserve::fill()?;
         let shared = Arc::new(Shared {
             progress: Progress::default(),
             outcome: Mutex::new(None),
@@ -189,12 +190,14 @@ fn stop<R: Send + 'static>(shared: &Arc<Shared<R>>) {
 /// Starts a thread that ends with `scope`, with the priority of the one that starts it.
 ///
 /// # Errors
-/// `E_NO_MEMORY` where no thread can be started.
+/// `E_NO_MEMORY` where no thread can be started, or the job goes on with the reserve of memory.
 pub fn spawn_scoped<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: &str,
     work: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>> {
+    // Its stack would take what was given back for small requests.
+    reserve::check()?;
     let low_priority = LOW_PRIORITY.get();
     let run = move || {
         lower_priority(low_priority);

@@ -15,6 +15,7 @@ use crate::{
     error::{Code, Error, Result},
     hash::{Xxh3, xxh3_64},
     header::{self, Header, MAX_HEADER_BYTES, ShardText},
+    system::reserve,
 };
 pub use config::{Config, NAME as CONFIG_NAME};
 use file::SafetensorsFile;
@@ -68,6 +69,7 @@ impl Source {
     /// # Errors
     /// Those of [`Self::open`]; `E_NO_MEMORY` where the headers are longer.
     pub fn open_within(path: &Path, longest_header: u64) -> Result<Self> {
+        reserve::fill()?;
         if path.is_dir() || index::is_name(path) {
             return folder::open(path, longest_header).map_err(|error| error.all_at_path(path));
         }

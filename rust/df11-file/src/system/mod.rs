@@ -3,6 +3,7 @@
 pub mod disk;
 mod identity;
 mod position;
+pub mod reserve;
 
 use std::{fs::File, io, path::Path};
 
