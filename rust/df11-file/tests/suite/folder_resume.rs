@@ -132,7 +132,7 @@ fn has_header((name, bytes): (&String, &Vec<u8>)) -> bool {
 }
 
 /// The files of a folder that is written meanwhile, if it stays there. As after a crash, the journal may know less than is written, never more.
-fn snapshot(folder: &Path) -> Option<Files> {
+pub fn snapshot(folder: &Path) -> Option<Files> {
     let journal = fs::read(folder.join(JOURNAL)).ok()?;
     let mut files = Files::from([(JOURNAL.to_owned(), journal)]);
     for entry in fs::read_dir(folder).ok()? {
