@@ -31,7 +31,7 @@ ALLOWED = {
         "thiserror",
         "thread-priority",
         "toml",
-        "xxhash-rust",
+        "twox-hash",
     },
     # signal-hook for the one signal that ctrlc does not know, SIGXFSZ.
     "df11-cli": {"df11-file", "clap", "clap_complete", "ctrlc", "indicatif", "serde", "serde_json", "signal-hook"},

@@ -1,4 +1,4 @@
-//! What is being written, one file or a folder of files, as one space of addresses: workers write at offsets, and need not know in which file.
+//! What is being written, one file or a folder of files, as one space of addresses: who writes or reads at an offset need not know in which file.
 
 use std::path::{Path, PathBuf};
 

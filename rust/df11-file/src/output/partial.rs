@@ -4,6 +4,7 @@ use std::{
     fs::{self, File, OpenOptions},
     io::{self, Read},
     path::{Path, PathBuf},
+    sync::Mutex,
 };
 
 use fs4::{FileExt, TryLockError};
@@ -13,6 +14,7 @@ use crate::{
     journal::{self, Holder, Journal, Record, foreign},
     plan::{folder_of, target_exists},
     progress::Progress,
+    sync::lock,
     system,
 };
 
@@ -27,6 +29,8 @@ pub struct PartialFile {
     target: PathBuf,
     journal: Journal,
     state: State,
+    /// Held by who writes.
+    turn: Mutex<()>,
 }
 
 /// What becomes of a partial file.
@@ -60,6 +64,7 @@ impl PartialFile {
             target: target.to_path_buf(),
             journal,
             state: State::Unfinished,
+            turn: Mutex::default(),
         };
         Ok((partial, left.then_some(records)))
     }
@@ -147,6 +152,7 @@ impl PartialFile {
     /// # Errors
     /// `E_NO_SPACE`, `E_WRITE`.
     pub fn write(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        let _turn = lock(&self.turn);
         system::write_all_at(&self.file, bytes, offset).map_err(|error| self.failed(&error))
     }
 

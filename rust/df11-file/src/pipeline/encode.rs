@@ -34,7 +34,7 @@ impl UnitStream {
         self.appended
     }
 
-    /// Takes the next piece in order. Then its bytes are those of the file.
+    /// Takes the next piece in order. Then its bytes are those of the file, but for bits that the one behind it may add to the last.
     pub fn append(&mut self, piece: &mut EncodedPiece) {
         self.encoded_exponent.append(&mut piece.encoded_exponent);
         self.gaps.append(&mut piece.gaps);

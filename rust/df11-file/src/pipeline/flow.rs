@@ -59,7 +59,7 @@ pub struct Flow<'a> {
 }
 
 impl<'a> Flow<'a> {
-    /// Tasks in work at the same time, of each kind: one for each worker, and some that wait for their turn.
+    /// Tasks of a kind in work at the same time: one for each worker, and some that wait for their turn. Of pieces one more.
     pub fn width(budget: &Budget) -> usize {
         budget.threads + 2
     }
@@ -83,7 +83,7 @@ impl<'a> Flow<'a> {
             tasks,
             finished,
             done,
-            // And one that is being written.
+            // One is being written.
             pieces: (0..=width)
                 .map(|_| EncodedPiece::with_capacity(PIECE_WEIGHTS as usize))
                 .collect(),
@@ -111,8 +111,8 @@ impl<'a> Flow<'a> {
         unit
     }
 
-    /// Encodes a span, the weights of a unit from `start` on; whole pieces but for the unit's end. Encoding, writing and checking go on behind
-    /// it, also when this returns.
+    /// Encodes a span, the weights of a unit from `start` on; whole pieces but for the unit's end. What is not checked may still be encoded and
+    /// written when this returns; what is checked is written then, and being checked.
     ///
     /// # Errors
     /// The first failure of any task; `E_CANCELLED`.

@@ -1,4 +1,4 @@
-//! From a plan to a file: the reader runs ahead, the pool encodes and verifies, one thread keeps the order.
+//! From a plan to a file: the reader runs ahead, workers encode and verify, one thread keeps the order, and one writes.
 
 mod choose;
 mod crew;

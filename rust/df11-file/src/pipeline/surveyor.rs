@@ -32,7 +32,9 @@ pub struct Surveyor<'a> {
 /// Those of reading; `E_CANCELLED`.
 pub fn next_span(spans: &Receiver<Result<Span>>, progress: &Progress) -> Result<Span> {
     progress.check_cancelled()?;
-    spans.recv().map_err(|_| stopped())?
+    // The reader of a job that is to stop ends without a word.
+    let ended = |_| progress.check_cancelled().err().unwrap_or_else(stopped);
+    spans.recv().map_err(ended)?
 }
 
 impl<'a> Surveyor<'a> {

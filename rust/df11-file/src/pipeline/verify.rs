@@ -106,7 +106,9 @@ impl Verification {
         }
         let fresh = (self.carry_start.max(start) - start) as usize * 2;
         let bytes = span.bytes();
-        self.carry
-            .extend_from_slice(&bytes[fresh.min(bytes.len())..]);
+        // No more than a kernel chunk has: a source that changed between its passes may never come to the end of one.
+        let room = (CHUNK_BITS as usize * 2).saturating_sub(self.carry.len());
+        let rest = &bytes[fresh.min(bytes.len())..];
+        self.carry.extend_from_slice(&rest[..room.min(rest.len())]);
     }
 }

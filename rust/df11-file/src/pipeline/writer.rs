@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{error::Result, fault, output::Output, progress::Progress};
 
-/// A piece whose bytes are those of the file.
+/// A piece to write: its bytes are those of the file, but for bits that the next one may add to the last.
 pub struct Finished {
     /// Its unit.
     pub unit: Arc<ActiveUnit>,
@@ -46,11 +46,12 @@ pub fn run(
             Ok(front(&finished))
         });
         let Finished { unit, piece, .. } = finished;
-        let unit = unit.index;
-        let memory = piece;
+        let index = unit.index;
+        // Whoever hears of the end finds it no longer shared with this thread.
+        drop(unit);
         let written = Done::Written {
-            unit,
-            memory,
+            unit: index,
+            memory: piece,
             outcome,
         };
         if done.send(written).is_err() {

@@ -7,12 +7,13 @@
 
 use std::{
     alloc::{GlobalAlloc, Layout, System},
-    mem,
     sync::{
         Mutex,
         atomic::{AtomicBool, Ordering::Relaxed},
     },
 };
+
+use memmap2::MmapMut;
 
 use crate::{
     error::{Code, Error, Result},
@@ -39,7 +40,7 @@ pub fn fill() -> Result<()> {
     RESERVE.fill()
 }
 
-/// An error where the system has refused a small request since the reserve was filled.
+/// An error where the system has refused this process a small request since the reserve was filled, whichever job asked.
 ///
 /// # Errors
 /// `E_NO_MEMORY`.
@@ -48,33 +49,32 @@ pub fn check() -> Result<()> {
 }
 
 struct Reserve {
-    /// Never written to: what systems refuse is the promise of memory, and nothing else is held.
-    blocks: Mutex<[Vec<u8>; BLOCKS]>,
+    /// Never written to: what systems refuse is the promise of memory, and nothing else is held. Mapped one by one: what an allocator has
+    /// got it may keep for one thread.
+    blocks: Mutex<[Option<MmapMut>; BLOCKS]>,
     is_touched: AtomicBool,
 }
 
 impl Reserve {
     const fn new() -> Self {
         Self {
-            blocks: Mutex::new([const { Vec::new() }; BLOCKS]),
+            blocks: Mutex::new([const { None }; BLOCKS]),
             is_touched: AtomicBool::new(false),
         }
     }
 
     fn fill(&self) -> Result<()> {
         let mut blocks = lock(&self.blocks);
-        let mut missing = blocks
-            .iter_mut()
-            .map(|block| block.try_reserve_exact(BLOCK_BYTES));
-        let is_full = missing.all(|asked| asked.is_ok());
-        // The error asks for memory itself.
-        drop(blocks);
+        for block in blocks.iter_mut().filter(|block| block.is_none()) {
+            *block = MmapMut::map_anon(BLOCK_BYTES).ok();
+        }
+        let is_full = blocks.iter().all(Option::is_some);
         if is_full {
             self.is_touched.store(false, Relaxed);
-            Ok(())
-        } else {
-            Err(no_memory())
         }
+        // The error asks for memory itself.
+        drop(blocks);
+        if is_full { Ok(()) } else { Err(no_memory()) }
     }
 
     fn check(&self) -> Result<()> {
@@ -87,10 +87,9 @@ impl Reserve {
 
     /// Gives back one block; false where there is none.
     fn give_back(&self) -> bool {
-        self.is_touched.store(true, Relaxed);
         let mut blocks = lock(&self.blocks);
-        let block = blocks.iter_mut().find(|block| block.capacity() > 0);
-        block.map(mem::take).is_some()
+        self.is_touched.store(true, Relaxed);
+        blocks.iter_mut().find_map(Option::take).is_some()
     }
 
     /// Asks again, as long as that may help, where `ask` is refused so many bytes.
@@ -111,7 +110,7 @@ fn no_memory() -> Error {
         .hint("Close other programs, or allow less memory.")
 }
 
-// SAFETY: the system's allocator does all; this one only asks it again. What it asks for itself, the blocks, is never granted by the reserve.
+// SAFETY: the system's allocator does all; this one only asks it again. The blocks are no allocations.
 unsafe impl GlobalAlloc for Reserving {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.
