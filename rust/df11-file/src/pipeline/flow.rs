@@ -9,10 +9,10 @@ use df11_codec::EncodedPiece;
 
 use super::{
     crew::{Done, Task},
-    encode::UnitStream,
     ledger::Ledger,
     span::Span,
     unit::{ActiveUnit, Spares},
+    unit_stream::UnitStream,
     verify::Verification,
     writer::{Finished, Front},
 };

@@ -2,7 +2,6 @@
 
 mod choose;
 mod crew;
-mod encode;
 mod existing;
 mod facts;
 mod fetch;
@@ -23,6 +22,7 @@ mod surveyor;
 mod tied;
 mod unit;
 mod unit_check;
+mod unit_stream;
 mod verify;
 mod work;
 mod writer;
