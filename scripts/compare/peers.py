@@ -21,7 +21,7 @@ def measure(work: Path, weights: int, rounds: int, turns: Turns) -> Section:
     """`work` lies in memory; `weights` are those of one checkpoint."""
     section = Section(
         "Other compressors, same weights, same threads",
-        ["weights", "threads", *NAMES, "official", "ours / zipnn", "ours / lmzip"],
+        ["weights", "threads", *NAMES, "official", "memory / zipnn", "memory / lmzip", "file / lmzip"],
         notes=[
             f"Million weights a second, {weights:,} weights, median of {rounds} rounds. From memory to memory: ours, "
             f"zipnn, zstd, and the official encoder with {SAMPLE:,} weights. From file to file in memory: ours, not "
@@ -55,6 +55,7 @@ def measure(work: Path, weights: int, rounds: int, turns: Turns) -> Section:
             figures = [median(found[tool]) / 1e6 for tool in NAMES]
             pairs = {
                 "memory / zipnn": paired(found["ours, memory"], found["zipnn"]),
+                "memory / lmzip": paired(found["ours, memory"], found["lmzip"]),
                 "file / lmzip": paired(found["ours, file"], found["lmzip"]),
             }
             figures += [reference / 1e6, *pairs.values()]
