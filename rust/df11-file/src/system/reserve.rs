@@ -20,9 +20,9 @@ use crate::{
     sync::lock,
 };
 
-/// A refused request of less than this is granted: the buffers of checks and restorations have 1 MiB. Whoever asks for more, as for
-/// spans, takes a refusal.
-const BLOCK_BYTES: usize = 2 << 20;
+/// A refused request of less than this is granted: the buffers of checks and restorations have 1 MiB, to which an allocator adds a little.
+/// Whoever asks for more, as for spans, takes a refusal.
+const BLOCK_BYTES: usize = (1 << 20) + (64 << 10);
 /// Several, since several threads are refused something at once, and an end in order needs memory too.
 const BLOCKS: usize = 4;
 
