@@ -3,33 +3,24 @@
 import os
 import random
 import resource
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
-import support
+from support import faults
 
 from .conftest import Length
 from .world import World
 
 MIB = 1 << 20
 CGROUPS = Path("/sys/fs/cgroup/memory")
-REFUSED_MALLOC = Path(support.__file__).with_name("refused_malloc.c")
+REFUSED_MALLOC = Path(faults.__file__).with_name("refused_malloc.c")
 
 
 @pytest.fixture
 def refused_malloc(scratch: Path) -> Path:
     """The library that refuses a program one request for memory."""
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None or os.uname().sysname != "Linux":
-        pytest.skip("SKIP requests for memory are refused by a library that needs a C compiler and Linux")
-    library = scratch / "refused_malloc.so"
-    options = ["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"]
-    command = [compiler, *options, "-o", library, REFUSED_MALLOC, "-ldl"]
-    subprocess.run(command, check=True)
-    return library
+    return faults.preloaded(REFUSED_MALLOC, scratch)
 
 
 @pytest.mark.parametrize("job", ["compress", "verify", "restore"])

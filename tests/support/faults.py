@@ -11,6 +11,17 @@ import pytest
 CODE = Path(__file__).with_name("faults.c")
 
 
+def preloaded(code: Path, place: Path) -> Path:
+    """A library in `place` to be preloaded into a program, compiled; skips the test where that is not possible."""
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None or os.uname().sysname != "Linux":
+        pytest.skip("SKIP faults are injected by a library that needs a C compiler and Linux")
+    library = (place / code.name).with_suffix(".so")
+    command = [compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", library, code, "-ldl"]
+    subprocess.run(command, check=True)
+    return library
+
+
 @dataclass(frozen=True)
 class Faults:
     """The library that is preloaded, and the folder whose files it looks at."""
@@ -25,13 +36,7 @@ class Faults:
     @classmethod
     def build(cls, place: Path, folder: Path) -> "Faults":
         """Compiles the library into `place`; skips the test where that is not possible."""
-        compiler = shutil.which("cc") or shutil.which("gcc")
-        if compiler is None or os.uname().sysname != "Linux":
-            pytest.skip("SKIP faults are injected by a library that needs a C compiler and Linux")
-        library = place / "faults.so"
-        command = [compiler, "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", library, CODE, "-ldl"]
-        subprocess.run(command, check=True)
-        return cls(library, folder)
+        return cls(preloaded(CODE, place), folder)
 
     def environment(self, rules: str = "", clock: str = "") -> dict[str, str]:
         """What makes a program meet the rules, and see the wall clock jump by so many seconds at each look."""
