@@ -216,10 +216,9 @@ fn sample(
         plan,
         unit,
     };
-    let expected = split_positions(unit);
-    let mut found = vec![0; expected.len()];
-    target.read(&mut found, stored.place.split_positions)?;
-    if found != expected {
+    let (mut source, mut memory) = (SpanMemory::default(), RunMemory::default());
+    let place = stored.place.split_positions;
+    if !bytes.has(&split_positions(unit), place, &mut memory)? {
         return Err((bytes.fault)("its split_positions are wrong"));
     }
     let tables = bytes.tables(plan.options.kernel, None)?;
@@ -229,7 +228,6 @@ fn sample(
         .chain([layout.chunks - 1])
         .collect();
     chunks.dedup();
-    let (mut source, mut memory) = (SpanMemory::default(), RunMemory::default());
     for chunk in chunks {
         let (from, to) = bytes.positions(chunk, chunk + 1, &mut Vec::new())?;
         read_weights(plan, index, from, to - from, &mut source)?;

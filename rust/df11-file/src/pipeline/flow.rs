@@ -149,9 +149,8 @@ impl<'a> Flow<'a> {
             self.progress.check_cancelled()?;
             self.take_one()?;
         }
-        let front = self.open(unit.index).map(|open| open.front);
-        self.verification
-            .end_span(span, start, front.unwrap_or_default());
+        let front = self.front(unit);
+        self.verification.end_span(span, start, front);
         Ok(())
     }
 
@@ -189,10 +188,10 @@ impl<'a> Flow<'a> {
         start: u64,
         is_all: bool,
     ) -> Result<bool> {
-        let front = self.open(unit.index).map(|open| open.front);
-        let Some(front) = front.filter(|_| unit.tables.is_some()) else {
+        if unit.tables.is_none() {
             return Ok(true);
-        };
+        }
+        let front = self.front(unit);
         while let Some(memory) = self.runs.pop() {
             let Some(due) = self.verification.next(span, start, front, is_all) else {
                 self.runs.push(memory);
@@ -221,10 +220,13 @@ impl<'a> Flow<'a> {
                 .position(|(unit, piece, _)| (*unit, *piece) == (index, next))
         };
         while let Some(found) = next(&self.waiting, open.stream.appended()) {
-            let (_, index, mut piece) = self.waiting.swap_remove(found);
+            let (_, in_unit, mut piece) = self.waiting.swap_remove(found);
             open.stream.append(&mut piece);
-            let unit = Arc::clone(&open.unit);
-            let finished = Finished { unit, index, piece };
+            let finished = Finished {
+                unit: Arc::clone(&open.unit),
+                index: in_unit,
+                piece,
+            };
             self.finished.send(finished).map_err(|_| stopped())?;
         }
         Ok(())
@@ -232,6 +234,11 @@ impl<'a> Flow<'a> {
 
     fn open(&mut self, index: usize) -> Option<&mut Open> {
         self.open.iter_mut().find(|open| open.unit.index == index)
+    }
+
+    fn front(&mut self, unit: &ActiveUnit) -> Front {
+        let open = self.open(unit.index);
+        open.map_or_else(Front::default, |open| open.front)
     }
 
     fn send(&self, task: Task) -> Result<()> {

@@ -183,9 +183,9 @@ fn write(
     room.map_err(|error| no_memory(&error))?;
     let (filled, spans) = bounded(SPANS);
     // Nobody ever waits to hand something over: there is room for all that can be on its way.
-    let room = 2 * Flow::width(budget) + 1;
-    let ((give, tasks), (tell, done)) = (bounded(room), bounded(room));
-    let (finish, finished) = bounded(room);
+    let most = 2 * Flow::width(budget) + 1;
+    let ((give, tasks), (tell, done)) = (bounded(most), bounded(most));
+    let (finish, finished) = bounded(most);
     let turns = Arc::new(Turns::new(plan.source.path(), &plan.target));
     let reader = Reader::new(plan, progress, facts, &turns);
     let crew = Crew {
