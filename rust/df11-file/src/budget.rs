@@ -23,8 +23,12 @@ const FIXED_PLAN_BYTES: u64 = 8 << 20;
 const BYTES_PER_THREAD: u64 = 4 << 20;
 /// What the threads of a job need besides, in stacks and small things.
 const BESIDES: u64 = 10 << 20;
-/// Spans at a time: several, so that a large unit stays in memory as a whole and the next is read as it goes.
-pub const SPANS: usize = 8;
+/// Spans at least: several, so that a large unit stays in memory as a whole and the next is read as it goes.
+const MIN_SPANS: u64 = 8;
+/// Weights of the longest span. Shorter ones would cost more turns; longer ones are given back later, so that more memory is touched.
+const MAX_SPAN_WEIGHTS: u64 = 32 * PIECE_WEIGHTS;
+/// Spans that are read ahead of a unit that lies in memory as a whole.
+const AHEAD: u64 = 2;
 /// Counts of one piece, kept between the passes over a unit.
 const BYTES_PER_PIECE: u64 = 2048;
 
@@ -35,14 +39,22 @@ pub struct Budget {
     pub bytes: u64,
     /// Worker threads.
     pub threads: usize,
-    /// Weights of one of the [`SPANS`] parts of a unit that are in memory at a time: whole pieces.
+    /// Spans that it has room for.
+    pub spans: u64,
+    /// Weights of one of these parts of a unit that are in memory at a time: whole pieces.
     pub span_weights: u64,
 }
 
 impl Budget {
     /// Whether a unit of so many weights stays in memory between counting and encoding.
     pub fn keeps(&self, weights: u64) -> bool {
-        weights <= self.span_weights * SPANS as u64
+        weights <= self.span_weights * self.spans
+    }
+
+    /// Spans that are of use where the largest unit has so many weights: for two units at a time, one being encoded and one being read.
+    pub fn spans_for(&self, largest_unit: u64) -> usize {
+        let wanted = 2 * largest_unit.div_ceil(self.span_weights) + AHEAD;
+        wanted.clamp(MIN_SPANS, self.spans) as usize
     }
 
     /// What workers ask for as they go, in bytes. Some of it is asked for in ways that end the program where there is no memory, so it is to be
@@ -88,16 +100,17 @@ impl Budget {
         let piece = PIECE_WEIGHTS * 2 + BYTES_PER_PIECE;
         let spans = room
             .checked_sub(threads * BYTES_PER_THREAD + counts)
-            .filter(|spans| *spans >= SPANS as u64 * piece);
+            .filter(|spans| *spans >= MIN_SPANS * piece);
         let spans = spans.ok_or_else(|| {
             let message = "the list of tensors and the largest unit need a larger memory budget";
             Error::new(Code::NoMemory, message).hint("Raise it.")
         })?;
-        let span_weights = spans / SPANS as u64 / piece * PIECE_WEIGHTS;
+        let pieces = (spans / MIN_SPANS / piece).min(MAX_SPAN_WEIGHTS / PIECE_WEIGHTS);
         Ok(Self {
             bytes,
             threads: threads as usize,
-            span_weights,
+            spans: spans / (pieces * piece),
+            span_weights: pieces * PIECE_WEIGHTS,
         })
     }
 }
@@ -139,7 +152,7 @@ mod tests {
             let budget = Budget::new(&options, 340_000_000).unwrap();
             assert!(budget.threads == threads.min(29), "{budget:?}");
             let workers = budget.threads as u64 * BYTES_PER_THREAD;
-            let spans = SPANS as u64 * budget.span_weights * 2;
+            let spans = budget.spans * budget.span_weights * 2;
             assert!(workers + spans <= 232 * MIB, "{budget:?}");
             assert!(
                 spans >= 80 * MIB,

@@ -3,6 +3,7 @@
 use std::{
     sync::{
         Arc,
+        atomic::{AtomicU64, Ordering::Relaxed},
         mpsc::{SyncSender, sync_channel},
     },
     thread,
@@ -21,16 +22,17 @@ pub struct FlushRequests {
     /// Takes how many bytes are to be flushed.
     sender: SyncSender<u64>,
     turns: Arc<Turns>,
-    asked_at: u64,
+    /// Bytes that were written when it asked last.
+    asked_at: AtomicU64,
 }
 
 impl FlushRequests {
     /// Told how many bytes were written in all.
-    pub fn written(&mut self, bytes: u64) {
+    pub fn written(&self, bytes: u64) {
         // A full channel means that a flush is due anyway.
-        let new = bytes - self.asked_at;
+        let new = bytes.saturating_sub(self.asked_at.load(Relaxed));
         if new >= self.turns.burst() && self.sender.try_send(new).is_ok() {
-            self.asked_at = bytes;
+            self.asked_at.store(bytes, Relaxed);
         }
     }
 }
@@ -42,13 +44,13 @@ impl FlushRequests {
 pub fn while_flushing<T>(
     file: &Output,
     turns: &Arc<Turns>,
-    work: impl FnOnce(&mut FlushRequests) -> Result<T>,
+    work: impl FnOnce(&FlushRequests) -> Result<T>,
 ) -> Result<T> {
     let (sender, receiver) = sync_channel(1);
-    let mut requests = FlushRequests {
+    let requests = FlushRequests {
         sender,
         turns: Arc::clone(turns),
-        asked_at: 0,
+        asked_at: AtomicU64::new(0),
     };
     thread::scope(|scope| {
         let flushing = spawn_scoped(scope, "df11-flush", move || {
@@ -59,7 +61,7 @@ pub fn while_flushing<T>(
                 turns.flushing(bytes, || file.sync())
             })
         })?;
-        let outcome = work(&mut requests);
+        let outcome = work(&requests);
         drop(requests);
         let flushed = flushing.join().unwrap_or_else(|_| Err(stopped()));
         outcome.and_then(|done| flushed.map(|()| done))

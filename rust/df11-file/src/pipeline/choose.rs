@@ -13,10 +13,10 @@ use super::{
     resume::Finished,
     schedule,
     survey::SurveyedUnit,
-    surveyor::Surveyor,
+    surveyor::{Surveyor, next_span},
 };
 use crate::{
-    budget::{Budget, SPANS},
+    budget::Budget,
     error::{Code, Error, Result},
     journal::Record,
     output::Output,
@@ -26,6 +26,9 @@ use crate::{
     task::{spawn_scoped, stopped},
     turns::Turns,
 };
+
+/// Spans that are read ahead of counting, which takes no time.
+const READ_AHEAD: usize = 4;
 
 /// What was chosen.
 pub struct Chosen {
@@ -55,8 +58,8 @@ pub fn choose(
     let loads = schedule::loads(plan, budget.span_weights, &steps);
     let sizes = || loads.iter().map(|load| schedule::load_bytes(plan, load));
     let bytes = sizes().sum();
-    let pool = SpanPool::new(sizes().max().unwrap_or(0) as usize)?;
-    let (filled, spans) = bounded(SPANS);
+    let pool = SpanPool::new(READ_AHEAD, sizes().max().unwrap_or(0) as usize)?;
+    let (filled, spans) = bounded(READ_AHEAD);
     // Nothing is written meanwhile.
     let turns = Turns::default();
     let reader = Reader::new(plan, progress, facts, &turns);
@@ -73,7 +76,8 @@ pub fn choose(
             if let Some(known) = known.take() {
                 return Ok(Ok(known));
             }
-            match surveyor.unit(unit, &spans, None, Vec::new()) {
+            let next = || next_span(spans.recv(), progress);
+            match surveyor.unit(unit, next, None, Vec::new()) {
                 Err(error) if error.code == Code::Exponent => Ok(Err(error)),
                 Err(error) => Err(error),
                 Ok(surveyed) => {

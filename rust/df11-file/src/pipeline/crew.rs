@@ -12,12 +12,13 @@ use super::{
     span::Span,
     unit::ActiveUnit,
     unit_check::{UnitCheck, wrong_bytes},
-    verify::{Due, Weights},
+    verify::{BORDER_BYTES, Due},
     writer::Front,
 };
 use crate::{
     error::Result,
     fault,
+    options::Verify,
     output::Output,
     plan::Plan,
     progress::Progress,
@@ -68,6 +69,8 @@ pub enum Done {
     Written {
         /// Index of its unit.
         unit: usize,
+        /// Its index in the unit.
+        piece: usize,
         /// The memory.
         memory: EncodedPiece,
         /// How far the unit can be read back, where that has changed.
@@ -79,8 +82,6 @@ pub enum Done {
         unit: usize,
         /// The memory.
         memory: RunMemory,
-        /// Weights that were copied for this.
-        carry: Option<Vec<u8>>,
         /// How it went.
         outcome: Result<()>,
     },
@@ -99,15 +100,19 @@ pub struct Crew<'a> {
 impl Crew<'_> {
     /// Does tasks until there are no more or nobody listens.
     pub fn work(&self, tasks: &Receiver<Task>, done: &Sender<Done>) {
+        let mut border = Vec::with_capacity(match self.plan.options.verify {
+            Verify::Full => BORDER_BYTES,
+            Verify::Off => 0,
+        });
         for task in tasks {
-            if done.send(self.perform(task)).is_err() {
+            if done.send(self.perform(task, &mut border)).is_err() {
                 break;
             }
         }
     }
 
     /// Whoever hears of the end finds unit and span no longer shared with this task.
-    fn perform(&self, task: Task) -> Done {
+    fn perform(&self, task: Task, border: &mut Vec<u8>) -> Done {
         match task {
             Task::Encode {
                 unit,
@@ -137,22 +142,22 @@ impl Crew<'_> {
                 due,
                 mut memory,
             } => {
-                let outcome = guarded(|| self.check(&unit, &due, &mut memory));
-                let carry = match due.weights {
-                    Weights::Span(_) => None,
-                    Weights::Carry(bytes) => Some(bytes),
-                };
+                let outcome = guarded(|| self.check(&unit, &due, (&mut memory, border)));
                 Done::Checked {
                     unit: unit.index,
                     memory,
-                    carry,
                     outcome,
                 }
             }
         }
     }
 
-    fn check(&self, unit: &ActiveUnit, due: &Due, memory: &mut RunMemory) -> Result<()> {
+    fn check(
+        &self,
+        unit: &ActiveUnit,
+        due: &Due,
+        (memory, border): (&mut RunMemory, &mut Vec<u8>),
+    ) -> Result<()> {
         fault::here("check");
         let Some(tables) = &unit.tables else {
             return Ok(());
@@ -177,7 +182,7 @@ impl Crew<'_> {
                 }
             }
         }
-        let source = (due.weights.bytes(), due.start);
+        let source = due.weights.bytes(border);
         check.run(tables, (due.first, due.end), source, memory)
     }
 }

@@ -2,24 +2,25 @@
 //!
 //! Everything that goes through here has its memory before it starts. So the oldest piece can always finish, and nothing grows.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
-use crossbeam_channel::{Receiver, Sender};
+use crossbeam_channel::{Receiver, Sender, select};
 use df11_codec::EncodedPiece;
 
 use super::{
     crew::{Done, Task},
     ledger::Ledger,
     span::Span,
+    surveyor::next_span,
     unit::{ActiveUnit, Spares},
     unit_stream::UnitStream,
     verify::Verification,
     writer::{Finished, Front},
 };
 use crate::{
-    budget::{Budget, PIECE_WEIGHTS, SPANS},
+    budget::{Budget, PIECE_WEIGHTS},
     error::Result,
-    options::{Options, Verify},
+    options::Options,
     progress::Progress,
     report::UnitReport,
     stored::unit_bytes::RunMemory,
@@ -36,13 +37,22 @@ struct Open {
     checks: usize,
     /// How far it can be read back.
     front: Front,
+    verification: Verification,
     /// There once all pieces are handed out.
     ended: Option<UnitReport>,
+}
+
+impl Open {
+    /// Whether nothing is left to encode, write or check.
+    fn is_done(&self) -> bool {
+        self.ended.is_some() && self.pieces + self.checks == 0 && self.verification.spans() == 0
+    }
 }
 
 /// Tasks, results, and the memory between them.
 pub struct Flow<'a> {
     progress: &'a Progress,
+    spans: Receiver<Result<Span>>,
     tasks: Sender<Task>,
     finished: Sender<Finished>,
     done: Receiver<Done>,
@@ -50,12 +60,26 @@ pub struct Flow<'a> {
     /// Pieces that wait for an earlier one, by unit and index in it.
     waiting: Vec<(usize, usize, EncodedPiece)>,
     runs: Vec<RunMemory>,
-    verification: Verification,
-    open: Vec<Open>,
+    /// In the order in which they were begun.
+    open: VecDeque<Open>,
+    /// Units that may be open at a time.
+    most_open: usize,
     /// Memory of finished units.
     pub spares: Spares,
     /// What is final.
     pub ledger: Ledger<'a>,
+}
+
+/// The ends of channels at which a job's order is kept.
+pub struct Channels {
+    /// Filled spans from the reader.
+    pub spans: Receiver<Result<Span>>,
+    /// Takes tasks.
+    pub tasks: Sender<Task>,
+    /// Takes pieces to write.
+    pub finished: Sender<Finished>,
+    /// Brings what became of them.
+    pub done: Receiver<Done>,
 }
 
 impl<'a> Flow<'a> {
@@ -68,18 +92,21 @@ impl<'a> Flow<'a> {
     pub fn new(
         budget: &Budget,
         progress: &'a Progress,
-        (tasks, finished, done): (Sender<Task>, Sender<Finished>, Receiver<Done>),
+        channels: Channels,
         ledger: Ledger<'a>,
         options: &Options,
     ) -> Self {
         let width = Self::width(budget);
-        // Each check belongs to one unit; and there is the unit that is being written.
-        let checked = match options.verify {
-            Verify::Off => 0,
-            Verify::Full => width + 1,
-        };
+        let most_open = width + 1;
+        let Channels {
+            spans,
+            tasks,
+            finished,
+            done,
+        } = channels;
         Self {
             progress,
+            spans,
             tasks,
             finished,
             done,
@@ -89,68 +116,108 @@ impl<'a> Flow<'a> {
                 .collect(),
             waiting: Vec::with_capacity(width + 1),
             runs: (0..width).map(|_| RunMemory::default()).collect(),
-            verification: Verification::default(),
-            open: Vec::with_capacity(SPANS + width),
-            spares: Spares::new(options.kernel, checked),
+            open: VecDeque::with_capacity(most_open),
+            most_open,
+            spares: Spares::new(options, most_open),
             ledger,
         }
+    }
+
+    /// The next span from the reader. Takes the results of tasks until it is there.
+    ///
+    /// # Errors
+    /// Those of reading; the first failure of any task; `E_CANCELLED`.
+    pub fn next_span(&mut self) -> Result<Span> {
+        loop {
+            self.progress.check_cancelled()?;
+            select! {
+                recv(self.done) -> done => self.take(done.map_err(|_| stopped())?)?,
+                recv(self.spans) -> span => return next_span(span, self.progress),
+            }
+        }
+    }
+
+    /// Waits until another unit can be begun.
+    ///
+    /// # Errors
+    /// The first failure of any task; `E_CANCELLED`.
+    pub fn make_room(&mut self) -> Result<()> {
+        self.wait_until_open(self.most_open - 1)
+    }
+
+    /// Waits until everything is written, checked and committed.
+    ///
+    /// # Errors
+    /// The first failure of any task; `E_CANCELLED`.
+    pub fn drain(&mut self) -> Result<()> {
+        self.wait_until_open(0)
+    }
+
+    fn wait_until_open(&mut self, at_most: usize) -> Result<()> {
+        while self.open.len() > at_most {
+            self.take_one()?;
+        }
+        Ok(())
     }
 
     /// Makes a unit known to the tasks to come.
     pub fn begin(&mut self, unit: ActiveUnit) -> Arc<ActiveUnit> {
         let unit = self.spares.share(unit);
-        self.verification.begin();
-        self.open.push(Open {
+        self.open.push_back(Open {
             stream: UnitStream::new(&unit.place),
             unit: Arc::clone(&unit),
             pieces: 0,
             checks: 0,
             front: Front::default(),
+            verification: self.spares.verification(),
             ended: None,
         });
         unit
     }
 
-    /// Encodes a span, the weights of a unit from `start` on; whole pieces but for the unit's end. What is not checked may still be encoded and
-    /// written when this returns; what is checked is written then, and being checked.
+    /// Encodes a span, the weights of a unit from `start` on; whole pieces but for the unit's end. What it becomes may still be encoded, written
+    /// and checked when this returns.
     ///
     /// # Errors
     /// The first failure of any task; `E_CANCELLED`.
-    pub fn span(&mut self, unit: &Arc<ActiveUnit>, span: &Arc<Span>, start: u64) -> Result<()> {
+    pub fn span(&mut self, unit: &Arc<ActiveUnit>, span: Span, start: u64) -> Result<()> {
+        // Checks that fell behind would keep ever more of the source in memory.
+        while self
+            .open
+            .iter()
+            .map(|open| open.verification.spans())
+            .sum::<usize>()
+            > 1
+        {
+            self.take_one()?;
+        }
+        let span = Arc::new(span);
         let (first, pieces) = ((start / PIECE_WEIGHTS) as usize, span.pieces().len());
-        let mut sent = 0;
-        while sent < pieces {
-            self.progress.check_cancelled()?;
-            self.check(unit, span, start, false)?;
-            let Some(memory) = self.pieces.pop() else {
-                self.take_one()?;
-                continue;
+        if unit.tables.is_some()
+            && let Some(open) = self.open(unit.index)
+        {
+            open.verification.add(&span, start, first + pieces - 1);
+        }
+        for in_span in 0..pieces {
+            let memory = loop {
+                self.progress.check_cancelled()?;
+                match self.pieces.pop() {
+                    Some(memory) => break memory,
+                    None => self.take_one()?,
+                }
             };
             if let Some(open) = self.open(unit.index) {
                 open.pieces += 1;
             }
-            self.send(Task::Encode {
+            let task = Task::Encode {
                 unit: Arc::clone(unit),
-                span: Arc::clone(span),
-                in_span: sent,
-                piece: first + sent,
+                span: Arc::clone(&span),
+                in_span,
+                piece: first + in_span,
                 memory,
-            })?;
-            sent += 1;
+            };
+            self.tasks.send(task).map_err(|_| stopped())?;
         }
-        if unit.tables.is_none() {
-            return Ok(());
-        }
-        loop {
-            let is_written = self.open(unit.index).is_some_and(|open| open.pieces == 0);
-            if self.check(unit, span, start, is_written)? && is_written {
-                break;
-            }
-            self.progress.check_cancelled()?;
-            self.take_one()?;
-        }
-        let front = self.front(unit);
-        self.verification.end_span(span, start, front);
         Ok(())
     }
 
@@ -165,48 +232,62 @@ impl<'a> Flow<'a> {
         if let Some(open) = self.open(index) {
             open.ended = Some(report);
         }
-        self.commit(index)
+        self.commit()
     }
 
-    /// Waits until everything is written, checked and committed.
-    ///
-    /// # Errors
-    /// The first failure of any task; `E_CANCELLED`.
-    pub fn drain(&mut self) -> Result<()> {
-        while !self.open.is_empty() {
-            self.progress.check_cancelled()?;
-            self.take_one()?;
-        }
-        Ok(())
+    fn open(&mut self, index: usize) -> Option<&mut Open> {
+        self.open.iter_mut().find(|open| open.unit.index == index)
     }
 
-    /// Hands out the checks of what is written. False where memory for more is missing.
-    fn check(
-        &mut self,
-        unit: &Arc<ActiveUnit>,
-        span: &Arc<Span>,
-        start: u64,
-        is_all: bool,
-    ) -> Result<bool> {
-        if unit.tables.is_none() {
-            return Ok(true);
-        }
-        let front = self.front(unit);
-        while let Some(memory) = self.runs.pop() {
-            let Some(due) = self.verification.next(span, start, front, is_all) else {
-                self.runs.push(memory);
-                return Ok(true);
-            };
-            if let Some(open) = self.open(unit.index) {
-                open.checks += 1;
-            }
-            self.send(Task::Check {
-                unit: Arc::clone(unit),
-                due,
+    /// Waits for a result.
+    fn take_one(&mut self) -> Result<()> {
+        self.progress.check_cancelled()?;
+        let done = self.done.recv().map_err(|_| stopped())?;
+        self.take(done)
+    }
+
+    fn take(&mut self, done: Done) -> Result<()> {
+        match done {
+            Done::Encoded {
+                unit,
+                piece,
                 memory,
-            })?;
+                outcome,
+            } => {
+                outcome?;
+                self.waiting.push((unit, piece, memory));
+                self.append(unit)
+            }
+            Done::Written {
+                unit,
+                piece,
+                memory,
+                outcome,
+            } => {
+                let front = outcome?;
+                self.pieces.push(memory);
+                if let Some(open) = self.open(unit) {
+                    open.pieces -= 1;
+                    open.front = front.unwrap_or(open.front);
+                    open.verification.written(piece, open.front);
+                }
+                self.check()?;
+                self.commit()
+            }
+            Done::Checked {
+                unit,
+                memory,
+                outcome,
+            } => {
+                outcome?;
+                self.runs.push(memory);
+                if let Some(open) = self.open(unit) {
+                    open.checks -= 1;
+                }
+                self.check()?;
+                self.commit()
+            }
         }
-        Ok(false)
     }
 
     /// Gives the writer those pieces of a unit that are next in order.
@@ -232,76 +313,36 @@ impl<'a> Flow<'a> {
         Ok(())
     }
 
-    fn open(&mut self, index: usize) -> Option<&mut Open> {
-        self.open.iter_mut().find(|open| open.unit.index == index)
-    }
-
-    fn front(&mut self, unit: &ActiveUnit) -> Front {
-        let open = self.open(unit.index);
-        open.map_or_else(Front::default, |open| open.front)
-    }
-
-    fn send(&self, task: Task) -> Result<()> {
-        self.tasks.send(task).map_err(|_| stopped())
-    }
-
-    /// Waits for a result.
-    fn take_one(&mut self) -> Result<()> {
-        match self.done.recv().map_err(|_| stopped())? {
-            Done::Encoded {
-                unit,
-                piece,
-                memory,
-                outcome,
-            } => {
-                outcome?;
-                self.waiting.push((unit, piece, memory));
-                self.append(unit)?;
-            }
-            Done::Written {
-                unit,
-                memory,
-                outcome,
-            } => {
-                let front = outcome?;
-                self.pieces.push(memory);
-                if let Some(open) = self.open(unit) {
-                    open.pieces -= 1;
-                    open.front = front.unwrap_or(open.front);
-                }
-                self.commit(unit)?;
-            }
-            Done::Checked {
-                unit,
-                memory,
-                carry,
-                outcome,
-            } => {
-                outcome?;
-                self.runs.push(memory);
-                if let Some(carry) = carry {
-                    self.verification.take(carry);
-                }
-                if let Some(open) = self.open(unit) {
-                    open.checks -= 1;
-                }
-                self.commit(unit)?;
+    /// Hands out the checks of what is written, as far as there is memory for them.
+    fn check(&mut self) -> Result<()> {
+        for open in &mut self.open {
+            while let Some(memory) = self.runs.pop() {
+                let Some(due) = open.verification.next(open.front) else {
+                    self.runs.push(memory);
+                    break;
+                };
+                open.checks += 1;
+                let task = Task::Check {
+                    unit: Arc::clone(&open.unit),
+                    due,
+                    memory,
+                };
+                self.tasks.send(task).map_err(|_| stopped())?;
             }
         }
         Ok(())
     }
 
-    /// Commits a unit of which nothing is left to encode, write or check.
-    fn commit(&mut self, index: usize) -> Result<()> {
-        let ready = |open: &Open| open.unit.index == index && open.pieces + open.checks == 0;
-        let Some(found) = self.open.iter().position(ready) else {
-            return Ok(());
-        };
-        if let Some(report) = self.open[found].ended.take() {
-            let open = self.open.swap_remove(found);
-            let regions = open.stream.finish(&open.unit);
-            self.spares.take(open.unit);
-            self.ledger.commit_unit(index, regions, report)?;
+    /// Commits the units of which nothing is left to do, in their order.
+    fn commit(&mut self) -> Result<()> {
+        while self.open.front().is_some_and(Open::is_done)
+            && let Some(open) = self.open.pop_front()
+        {
+            let (index, regions) = (open.unit.index, open.stream.finish(&open.unit));
+            self.spares.take(open.unit, open.verification);
+            if let Some(report) = open.ended {
+                self.ledger.commit_unit(index, regions, report)?;
+            }
         }
         Ok(())
     }

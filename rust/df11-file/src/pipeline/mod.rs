@@ -32,7 +32,7 @@ use std::{sync::Arc, thread, time::Instant};
 use crossbeam_channel::bounded;
 
 use crate::{
-    budget::{Budget, SPANS},
+    budget::Budget,
     error::{Code, Error, Result},
     header::check_with_reference,
     journal::Record,
@@ -59,7 +59,7 @@ pub use survey::locate;
 use choose::choose;
 use crew::Crew;
 use facts::SourceFacts;
-use flow::Flow;
+use flow::{Channels, Flow};
 use known::Known;
 use ledger::Ledger;
 use pool::SpanPool;
@@ -73,13 +73,7 @@ use work::Work;
 pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
     let (started, device_bytes) = (Instant::now(), system::device_bytes_read());
     progress.set_units(plan.units.len());
-    let largest = plan
-        .units
-        .iter()
-        .map(|unit| unit.weights)
-        .max()
-        .unwrap_or(0);
-    let budget = Budget::for_plan(&plan.options, largest, plan.memory())?;
+    let budget = Budget::for_plan(&plan.options, largest_unit(plan), plan.memory())?;
     plan.source.check_unchanged()?;
     Output::tidy(&plan.target);
     if is_taken(&plan.target) && plan.options.if_exists != IfExists::Replace {
@@ -118,6 +112,12 @@ pub fn compress(plan: &Plan, progress: &Progress) -> Result<Report> {
         .zip(device_bytes)
         .map(|(after, before)| after.saturating_sub(before));
     Ok(report.finished(plan, started))
+}
+
+/// Weights of the largest unit.
+fn largest_unit(plan: &Plan) -> u64 {
+    let weights = plan.units.iter().map(|unit| unit.weights);
+    weights.max().unwrap_or(0)
 }
 
 /// What all parts of a job work with.
@@ -178,10 +178,11 @@ fn write(
         HeaderMode::SelfDescribing => Some(Manifest::new(plan)?),
         HeaderMode::Official => None,
     };
-    let pool = SpanPool::new(sizes().max().unwrap_or(0) as usize)?;
+    let spans = budget.spans_for(largest_unit(plan));
+    let pool = SpanPool::new(spans, sizes().max().unwrap_or(0) as usize)?;
     let room = Vec::<u8>::new().try_reserve_exact(budget.for_work() as usize);
     room.map_err(|error| no_memory(&error))?;
-    let (filled, spans) = bounded(SPANS);
+    let (filled, spans) = bounded(spans);
     // Nobody ever waits to hand something over: there is room for all that can be on its way.
     let most = 2 * Flow::width(budget) + 1;
     let ((give, tasks), (tell, done)) = (bounded(most), bounded(most));
@@ -207,14 +208,19 @@ fn write(
                 })?;
             }
             spawn_scoped(scope, "df11-write", move || {
-                writer::run((file, progress), &finished, &tell);
+                writer::run((file, progress, flush), &finished, &tell);
             })?;
             drop(tasks);
             let ledger = Ledger::new((plan, progress, file, facts), &known.taken);
-            let channels = (give, finish, done);
+            let channels = Channels {
+                spans,
+                tasks: give,
+                finished: finish,
+                done,
+            };
             let flow = Flow::new(budget, progress, channels, ledger, &plan.options);
             let job = (plan, progress, file, manifest.as_ref());
-            let mut work = Work::new(job, (spans, facts), flush, flow, known)?;
+            let mut work = Work::new(job, facts, flush, flow, known)?;
             let outcome = steps
                 .iter()
                 .try_for_each(|step| work.step(*step))

@@ -8,11 +8,7 @@ use super::{
     no_memory,
     span::{Block, Span, SpanMemory},
 };
-use crate::{
-    budget::{PIECE_WEIGHTS, SPANS},
-    error::Result,
-    progress::Progress,
-};
+use crate::{budget::PIECE_WEIGHTS, error::Result, progress::Progress};
 
 /// So many full spans keep the workers busy while the next is read.
 const ENOUGH: usize = 2;
@@ -31,12 +27,12 @@ pub struct SpanPool {
 }
 
 impl SpanPool {
-    /// Memory for [`SPANS`] spans, each at once for so many bytes: growing, it would take up to twice that.
+    /// Memory for so many spans, each at once for so many bytes: growing, it would take up to twice that.
     ///
     /// # Errors
     /// `E_NO_MEMORY`.
-    pub fn new(longest: usize) -> Result<Self> {
-        let (home, back) = bounded(SPANS);
+    pub fn new(spans: usize, longest: usize) -> Result<Self> {
+        let (home, back) = bounded(spans);
         let memory = || {
             let mut counts = Vec::new();
             counts
@@ -47,8 +43,8 @@ impl SpanPool {
         };
         Ok(Self {
             longest,
-            filled: VecDeque::with_capacity(SPANS),
-            untouched: (0..SPANS).map(|_| memory()).collect::<Result<_>>()?,
+            filled: VecDeque::with_capacity(spans),
+            untouched: (0..spans).map(|_| memory()).collect::<Result<_>>()?,
             home,
             back,
         })
@@ -71,7 +67,7 @@ impl SpanPool {
 
     /// Told how many bytes the span got that is handed on next.
     pub fn filled(&mut self, bytes: usize) {
-        if self.filled.len() == SPANS {
+        if self.filled.len() == self.filled.capacity() {
             self.filled.pop_front();
         }
         self.filled.push_back(bytes);
@@ -92,6 +88,8 @@ mod tests {
     use super::*;
     use crate::error::Code;
 
+    const SPANS: usize = 8;
+
     /// The next span, with so many waiting.
     fn next(pool: &mut SpanPool, waiting: usize) -> Span {
         pool.span(|| waiting, &Progress::default()).unwrap()
@@ -106,7 +104,7 @@ mod tests {
 
     #[test]
     fn memory_is_used_again_before_more_is_touched() {
-        let mut pool = SpanPool::new(8).unwrap();
+        let mut pool = SpanPool::new(SPANS, 8).unwrap();
         let new = next(&mut pool, 0);
         let first = fill(&mut pool, new, 8);
         let new = next(&mut pool, 0);
@@ -129,7 +127,7 @@ mod tests {
 
     #[test]
     fn spans_with_little_in_them_are_not_enough() {
-        let mut pool = SpanPool::new(8).unwrap();
+        let mut pool = SpanPool::new(SPANS, 8).unwrap();
         let spans: Vec<_> = (0..SPANS)
             .map(|waiting| {
                 let new = next(&mut pool, waiting);
@@ -143,7 +141,7 @@ mod tests {
     fn who_waits_for_a_span_of_a_failed_job_is_released() {
         let (tell, told) = mpsc::channel();
         thread::spawn(move || {
-            let mut pool = SpanPool::new(8).unwrap();
+            let mut pool = SpanPool::new(SPANS, 8).unwrap();
             let _nobody_takes_these: Vec<_> = (0..SPANS).map(|_| next(&mut pool, 0)).collect();
             let progress = Progress::default();
             progress.cancel();

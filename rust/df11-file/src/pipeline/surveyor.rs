@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crossbeam_channel::Receiver;
+use crossbeam_channel::RecvError;
 use df11_codec::{CodeKind, PieceStart, limits::MAX_WEIGHTS_PER_CHUNK};
 
 use super::{
@@ -26,15 +26,17 @@ pub struct Surveyor<'a> {
     probe: OverfillProbe,
 }
 
-/// The next filled span.
+/// What came from the reader.
 ///
 /// # Errors
 /// Those of reading; `E_CANCELLED`.
-pub fn next_span(spans: &Receiver<Result<Span>>, progress: &Progress) -> Result<Span> {
-    progress.check_cancelled()?;
+pub fn next_span(
+    received: std::result::Result<Result<Span>, RecvError>,
+    progress: &Progress,
+) -> Result<Span> {
     // The reader of a job that is to stop ends without a word.
     let ended = |_| progress.check_cancelled().err().unwrap_or_else(stopped);
-    spans.recv().map_err(ended)?
+    received.map_err(ended)?
 }
 
 impl<'a> Surveyor<'a> {
@@ -60,7 +62,7 @@ impl<'a> Surveyor<'a> {
     pub fn unit(
         &mut self,
         index: usize,
-        spans: &Receiver<Result<Span>>,
+        mut next_span: impl FnMut() -> Result<Span>,
         mut keep: Option<&mut VecDeque<Span>>,
         starts: Vec<PieceStart>,
     ) -> Result<SurveyedUnit> {
@@ -69,7 +71,8 @@ impl<'a> Surveyor<'a> {
         self.survey.clear();
         let (mut counted, mut outcome) = (0, Ok(()));
         while counted < unit.weights {
-            let span = next_span(spans, self.progress)?;
+            self.progress.check_cancelled()?;
+            let span = next_span()?;
             outcome = outcome.and_then(|()| self.survey.add(self.plan, unit, &span));
             if outcome.is_err() && !self.plan.options.keep_uncompressed {
                 break;

@@ -2,10 +2,13 @@
 
 use std::{mem, sync::Arc};
 
-use df11_codec::{DecodeTables, Kernel, PieceStart};
+use df11_codec::{DecodeTables, PieceStart};
 
-use super::survey::SurveyedUnit;
-use crate::output::UnitPlace;
+use super::{survey::SurveyedUnit, verify::Verification};
+use crate::{
+    options::{Options, Verify},
+    output::UnitPlace,
+};
 
 /// A `luts` tensor by which nothing can be decoded.
 const NO_CODES: [u8; 512] = [0; 512];
@@ -39,16 +42,23 @@ pub struct Spares {
     units: Vec<Arc<ActiveUnit>>,
     tables: Vec<DecodeTables>,
     starts: Vec<Vec<PieceStart>>,
+    verifications: Vec<Verification>,
 }
 
 impl Spares {
-    /// With decode tables for so many units at a time.
-    pub fn new(kernel: Kernel, checked: usize) -> Self {
+    /// For so many units at a time.
+    pub fn new(options: &Options, units: usize) -> Self {
+        let checked = match options.verify {
+            Verify::Full => units,
+            Verify::Off => 0,
+        };
+        let kernel = options.kernel;
         let tables = (0..checked).map_while(|_| DecodeTables::with_kernel(kernel, &NO_CODES).ok());
         Self {
-            units: Vec::new(),
+            units: Vec::with_capacity(units),
             tables: tables.collect(),
-            starts: Vec::new(),
+            starts: Vec::with_capacity(units),
+            verifications: (0..units).map(|_| Verification::default()).collect(),
         }
     }
 
@@ -60,6 +70,11 @@ impl Spares {
     /// A list of piece starts to be overwritten.
     pub fn starts(&mut self) -> Vec<PieceStart> {
         self.starts.pop().unwrap_or_default()
+    }
+
+    /// The verification of a unit that begins.
+    pub fn verification(&mut self) -> Verification {
+        self.verifications.pop().unwrap_or_default()
     }
 
     /// Makes a unit known to its tasks.
@@ -74,7 +89,9 @@ impl Spares {
     }
 
     /// Takes a finished unit, which no task knows any more.
-    pub fn take(&mut self, mut unit: Arc<ActiveUnit>) {
+    pub fn take(&mut self, mut unit: Arc<ActiveUnit>, mut verification: Verification) {
+        verification.begin();
+        self.verifications.push(verification);
         if let Some(slot) = Arc::get_mut(&mut unit) {
             self.tables.extend(slot.tables.take());
             self.starts.push(mem::take(&mut slot.surveyed.starts));

@@ -1,24 +1,13 @@
 //! The steps of a job, done in order: survey and encode a unit, or copy a tensor.
 
-use std::{collections::VecDeque, sync::Arc};
-
-use crossbeam_channel::Receiver;
+use std::collections::VecDeque;
 
 use super::{
-    facts::SourceFacts,
-    flow::Flow,
-    gain::Gain,
-    known::Known,
-    resume::layout,
-    schedule::Step,
-    span::Span,
-    survey::SurveyedUnit,
-    surveyor::{Surveyor, next_span},
-    unit::ActiveUnit,
+    facts::SourceFacts, flow::Flow, gain::Gain, known::Known, resume::layout, schedule::Step,
+    span::Span, survey::SurveyedUnit, surveyor::Surveyor, unit::ActiveUnit,
     unit_check::wrong_bytes,
 };
 use crate::{
-    budget::SPANS,
     error::{Code, Error, Result},
     fault,
     hash::Xxh3,
@@ -39,10 +28,8 @@ pub struct Work<'a> {
     plan: &'a Plan,
     progress: &'a Progress,
     file: &'a Output,
-    /// Filled spans from the reader.
-    spans: Receiver<Result<Span>>,
     /// Told how much was written.
-    flush: &'a mut FlushRequests,
+    flush: &'a FlushRequests,
     flow: Flow<'a>,
     surveyor: Surveyor<'a>,
     gain: Gain<'a>,
@@ -64,8 +51,8 @@ impl<'a> Work<'a> {
     /// `E_NO_MEMORY`, `E_NO_GAIN`.
     pub fn new(
         (plan, progress, file, manifest): (&'a Plan, &'a Progress, &'a Output, Option<&Manifest>),
-        (spans, facts): (Receiver<Result<Span>>, &'a SourceFacts),
-        flush: &'a mut FlushRequests,
+        facts: &'a SourceFacts,
+        flush: &'a FlushRequests,
         flow: Flow<'a>,
         known: Known,
     ) -> Result<Self> {
@@ -79,12 +66,11 @@ impl<'a> Work<'a> {
             plan,
             progress,
             file,
-            spans,
             flush,
             flow,
             surveyor: Surveyor::new(plan, progress, facts)?,
             gain,
-            kept: VecDeque::with_capacity(SPANS),
+            kept: VecDeque::new(),
             map: FileMap::begin(plan, manifest.map(|manifest| manifest.header_bytes)),
             surveyed: known.units,
             written: known.taken.units,
@@ -119,10 +105,6 @@ impl<'a> Work<'a> {
         Ok((map, hashes))
     }
 
-    fn next_span(&self) -> Result<Span> {
-        next_span(&self.spans, self.progress)
-    }
-
     fn survey(&mut self, index: usize, keep: bool) -> Result<()> {
         self.progress.set_phase(if self.map.is_some() {
             Phase::Compressing
@@ -131,7 +113,8 @@ impl<'a> Work<'a> {
         });
         let keep = keep.then_some(&mut self.kept);
         let starts = self.flow.spares.starts();
-        let surveyed = self.surveyor.unit(index, &self.spans, keep, starts)?;
+        let next = || self.flow.next_span();
+        let surveyed = self.surveyor.unit(index, next, keep, starts)?;
         let unit = &self.plan.units[index];
         self.gain
             .add(unit, df11_bytes(unit, surveyed.code.layout()))?;
@@ -174,6 +157,7 @@ impl<'a> Work<'a> {
             map.place(plan, index, surveyed.code.layout());
         }
         let place = map.place_of(index);
+        self.flow.make_room()?;
         let tables = match plan.options.verify {
             Verify::Full => {
                 let (kernel, spare) = (plan.options.kernel, self.flow.spares.tables());
@@ -194,11 +178,10 @@ impl<'a> Work<'a> {
         let mut encoded = 0;
         while encoded < unit.weights {
             let kept = self.kept.pop_front();
-            let span = kept.map_or_else(|| self.next_span(), Ok)?;
-            let span = Arc::new(span);
-            self.flow.span(&active, &span, encoded)?;
-            encoded += span.bytes().len() as u64 / 2;
-            self.flush.written(self.progress.snapshot().bytes_out);
+            let span = kept.map_or_else(|| self.flow.next_span(), Ok)?;
+            let weights = span.bytes().len() as u64 / 2;
+            self.flow.span(&active, span, encoded)?;
+            encoded += weights;
         }
         self.flow.end(active, report)?;
         self.progress.leave_unit();
@@ -232,7 +215,7 @@ impl<'a> Work<'a> {
         let bytes = self.plan.passthrough[tensor].bytes;
         let (mut copied, mut hasher) = (0, Xxh3::new());
         while copied < bytes {
-            let span = self.next_span()?;
+            let span = self.flow.next_span()?;
             // In parts, so that a request to stop is seen in a tensor of any size.
             for part in span.bytes().chunks(COPY_BYTES) {
                 self.progress.check_cancelled()?;

@@ -10,7 +10,12 @@ use super::{
     crew::{Done, guarded},
     unit::ActiveUnit,
 };
-use crate::{error::Result, fault, output::Output, progress::Progress};
+use crate::{
+    error::Result,
+    fault,
+    output::{Output, flush::FlushRequests},
+    progress::Progress,
+};
 
 /// A piece to write: its bytes are those of the file, but for bits that the next one may add to the last.
 pub struct Finished {
@@ -33,7 +38,7 @@ pub struct Front {
 
 /// Writes what it is given until nobody can give it more.
 pub fn run(
-    (file, progress): (&Output, &Progress),
+    (file, progress, flush): (&Output, &Progress, &FlushRequests),
     pieces: &Receiver<Finished>,
     done: &Sender<Done>,
 ) {
@@ -43,15 +48,16 @@ pub fn run(
             progress.check_cancelled()?;
             progress.add_out(write(file, &finished)?);
             progress.add_stage(finished.piece.sign_mantissa.len() as u64 * 2);
+            flush.written(progress.snapshot().bytes_out);
             Ok(front(&finished))
         });
-        let Finished { unit, piece, .. } = finished;
-        let index = unit.index;
-        // Whoever hears of the end finds it no longer shared with this thread.
-        drop(unit);
+        let (unit, piece) = (finished.unit.index, finished.index);
+        // Whoever hears of the end finds the unit no longer shared with this thread.
+        drop(finished.unit);
         let written = Done::Written {
-            unit: index,
-            memory: piece,
+            unit,
+            piece,
+            memory: finished.piece,
             outcome,
         };
         if done.send(written).is_err() {

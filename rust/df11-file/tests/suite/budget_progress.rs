@@ -9,7 +9,7 @@ use crate::common::{
 };
 use df11_file::{
     Code, Options, Phase,
-    budget::{Budget, MIN_BUDGET, PIECE_WEIGHTS, SPANS},
+    budget::{Budget, MIN_BUDGET, PIECE_WEIGHTS},
     options::{Cast, HeaderMode, Verify},
 };
 use proptest::prelude::*;
@@ -34,7 +34,8 @@ proptest! {
             prop_assert!(fixed + 2 * (counts + 9 * MIB) > bytes);
             return Ok(());
         };
-        let spans = SPANS as u64 * (2 * budget.span_weights + budget.span_weights / PIECE_WEIGHTS * 256 * 8);
+        let spans = budget.spans * (2 * budget.span_weights + budget.span_weights / PIECE_WEIGHTS * 256 * 8);
+        prop_assert!(budget.spans >= 8 && (8..=budget.spans as usize).contains(&budget.spans_for(largest)));
         prop_assert!(budget.threads >= 1 && budget.threads <= threads);
         prop_assert!(budget.span_weights > 0 && budget.span_weights % PIECE_WEIGHTS == 0);
         prop_assert!(budget.threads as u64 * 4 * MIB + spans + counts + fixed <= budget.bytes);

@@ -182,7 +182,7 @@ fn a_resumed_run_ends_with_the_same_files() {
         let undisturbed = undisturbed(&folder, &options);
         let all = finish(&folder, &options, &undisturbed).bytes_read;
         let mut before = all;
-        for percent in [5, 40, 70, 97] {
+        for percent in [5, 40, 75, 97] {
             interrupt(&folder, &options, percent);
             let report = finish(&folder, &options, &undisturbed);
             if percent < 10 {

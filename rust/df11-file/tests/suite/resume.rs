@@ -114,7 +114,7 @@ fn a_resumed_run_ends_with_the_same_bytes() {
         let undisturbed = world.result(options.clone());
         let all = finish(&world, &options, &undisturbed).bytes_read;
         let mut before = all;
-        for percent in [5, 40, 70, 97] {
+        for percent in [5, 40, 75, 97] {
             interrupt(&world, &options, percent);
             let report = finish(&world, &options, &undisturbed);
             if percent < 10 {
