@@ -11,7 +11,9 @@ from compare.sources import DISTRIBUTIONS, write_architecture, write_checkpoint,
 HERE = Path(__file__).resolve().parent
 # How long one rate of ours in memory is measured.
 SECONDS = 0.4
-NAMES = ("ours, memory", "ours, file", "zipnn", "lmzip", "zstd -1")
+NAMES = ("ours, memory", "ours, file", "zipnn", "lmzip, memory", "lmzip, file", "zstd -1")
+# What a peer's process is called by.
+PEERS = {"zipnn": "zipnn", "lmzip, memory": "lmzip-memory", "lmzip, file": "lmzip", "zstd -1": "zstd"}
 # Weights that the official encoder gets: it takes a second for one or two million.
 SAMPLE = 2 << 20
 UNITS = 8
@@ -24,15 +26,16 @@ def measure(work: Path, weights: int, rounds: int, turns: Turns) -> Section:
         ["weights", "threads", *NAMES, "official", "memory / zipnn", "memory / lmzip", "file / lmzip"],
         notes=[
             f"Million weights a second, {weights:,} weights, median of {rounds} rounds. From memory to memory: ours, "
-            f"zipnn, zstd, and the official encoder with {SAMPLE:,} weights. From file to file in memory: ours, not "
-            f"verifying, a checkpoint of {UNITS} units, and lmzip; both without the start of their process.",
+            f"zipnn, lmzip's encoder, zstd, and the official encoder with {SAMPLE:,} weights. From file to file in "
+            f"memory: ours, not verifying, a checkpoint of {UNITS} units, and lmzip; both without the start of their "
+            "process.",
         ],
     )
     write_architecture(work)
     raw, checkpoint, sample = work / "weights.bin", work / "weights.safetensors", work / "sample.bin"
     peers = {
-        (name, threads): Worker(PEERS_PYTHON, HERE / "peer.py", name.split()[0], threads)
-        for name in NAMES[2:]
+        (name, threads): Worker(PEERS_PYTHON, HERE / "peer.py", peer, threads)
+        for name, peer in PEERS.items()
         for threads in (1, 2)
     }
     official = Worker(sys.executable, HERE / "official.py")
@@ -55,8 +58,8 @@ def measure(work: Path, weights: int, rounds: int, turns: Turns) -> Section:
             figures = [median(found[tool]) / 1e6 for tool in NAMES]
             pairs = {
                 "memory / zipnn": paired(found["ours, memory"], found["zipnn"]),
-                "memory / lmzip": paired(found["ours, memory"], found["lmzip"]),
-                "file / lmzip": paired(found["ours, file"], found["lmzip"]),
+                "memory / lmzip": paired(found["ours, memory"], found["lmzip, memory"]),
+                "file / lmzip": paired(found["ours, file"], found["lmzip, file"]),
             }
             figures += [reference / 1e6, *pairs.values()]
             section.rows.append([name, str(threads), *map(number, figures)])
@@ -94,5 +97,5 @@ def rate(tool: str, threads: int, peers: dict[tuple[str, int], Worker], raw: Pat
         target.unlink()
         return float(weights / report["seconds"])
     # lmzip must see from the header that these are BF16 weights.
-    answer = peers[tool, threads].ask(checkpoint if tool == "lmzip" else raw)
+    answer = peers[tool, threads].ask(checkpoint if tool.startswith("lmzip") else raw)
     return float(weights / answer["seconds"])
