@@ -7,38 +7,42 @@
 use std::{arch::x86_64::*, mem::MaybeUninit};
 
 use super::tables::Tables;
-use crate::{encode::runs::STEP, x86};
+use crate::{
+    encode::runs::{MAX_RUN, STEP},
+    x86,
+};
 
-/// Most bits of an octet: with what stands before it in a byte, it leaves a bit of 64 free.
-const MAX_OCTET: i64 = 56;
+/// The first and the second numbers of two.
+const FIRST: u8 = 0x55;
+const SECOND: u8 = 0xAA;
 /// The second words of pairs.
 const SECOND_WORDS: u32 = 0xAAAA_AAAA;
 
 /// 64 weights, one behind the other.
 pub struct Words([__m512i; 2]);
 
-/// Their codes by octets, in eight numbers. Right where there is a [`total`](Self::total).
+/// Their codes, in eight numbers for as many octets. Right where there is a [`total`](Self::total).
 #[derive(Clone, Copy)]
 pub struct Octets {
-    /// Joined and left-aligned; zeros stand behind them.
-    pub codes: __m512i,
-    /// How many bits.
-    pub bits: __m512i,
+    /// Joined by two, in two numbers: left-aligned in 128 bits, the upper ones first. Zeros stand behind them.
+    pub sixteens: __m512i,
+    /// The bits that stand before the next of those numbers, right-aligned: the upper ones, and the second octet.
+    pub last: __m512i,
     /// How many bits all octets before have.
     pub bits_before: __m512i,
     /// The length of each code, a byte a weight.
     pub lengths: __m512i,
     /// That of this code and those before it in its octet.
     pub ends: __m512i,
-    /// How many bits all octets have: 64 to 8 times [`MAX_OCTET`]. 0 where these codes must be put one by one.
+    /// How many bits all octets have: 64 to eight times [`MAX_RUN`]. 0 where these codes must be put one by one.
     pub total: usize,
 }
 
-/// Codes of a quad in each number.
-struct Quads {
-    /// Joined; first quads right-aligned, second ones left-aligned.
+/// Codes of two pairs in each number.
+struct Pairs {
+    /// Joined; first pairs right-aligned, second ones left-aligned.
     codes: __m512i,
-    /// Their lengths, in words.
+    /// The length of each code, in words.
     lengths: __m512i,
 }
 
@@ -77,30 +81,40 @@ impl Words {
     }
 }
 
-impl Quads {
+impl Pairs {
     /// `exponents` are in the low bytes of words; others look up what their slots have.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw")]
-    fn new<const FIRST: bool>(exponents: __m512i, tables: &Tables) -> Self {
+    fn new(exponents: __m512i, tables: &Tables) -> Self {
         let right = _mm512_permutexvar_epi16(exponents, tables.right);
         let codes = _mm512_mask_permutexvar_epi16(right, SECOND_WORDS, exponents, tables.left);
         let lengths = _mm512_permutexvar_epi16(exponents, tables.word_lengths);
-        // First pairs are right-aligned: rotated left by their second code's length. Second ones are left-aligned: right by their first
-        // code's. The numbers are what the lengths of a quad are multiplied by.
-        let turn = _mm512_madd_epi16(lengths, _mm512_set1_epi64(0x0000_FFFF_0001_0000));
-        let pairs = _mm512_rolv_epi32(codes, turn);
-        let turn = if FIRST {
-            // Left by the second pair's length, which stands in the upper half.
-            let pair_lengths = _mm512_madd_epi16(lengths, _mm512_set1_epi16(1));
-            _mm512_srli_epi64::<32>(pair_lengths)
-        } else {
-            // Right by the first pair's length.
-            _mm512_madd_epi16(lengths, _mm512_set1_epi64(0xFFFF_FFFF))
-        };
+        // First pairs are rotated left by the second code's length, second ones right by the first code's: each number's lengths, times
+        // 0, 1, -1 and 0. Of that, a rotation only takes as many of the lowest bits as it needs.
+        let turns = _mm512_madd_epi16(lengths, _mm512_set1_epi64(0x0000_FFFF_0001_0000));
         Self {
-            codes: _mm512_rolv_epi64(pairs, turn),
+            codes: _mm512_rolv_epi32(codes, turns),
             lengths,
         }
+    }
+
+    /// Quads, right-aligned; and how many bits: in the lowest six, others mean nothing.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn right_aligned(self) -> (__m512i, __m512i) {
+        let pair_lengths = _mm512_madd_epi16(self.lengths, _mm512_set1_epi16(1));
+        let second = _mm512_srli_epi64::<32>(pair_lengths);
+        let bits = _mm512_add_epi64(pair_lengths, second);
+        (_mm512_rolv_epi64(self.codes, second), bits)
+    }
+
+    /// Quads, left-aligned.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw")]
+    fn left_aligned(self) -> __m512i {
+        // To the right by the first pair's length.
+        let turns = _mm512_madd_epi16(self.lengths, _mm512_set1_epi64(0xFFFF_FFFF));
+        _mm512_rolv_epi64(self.codes, turns)
     }
 }
 
@@ -109,8 +123,8 @@ impl Octets {
     pub fn none() -> Self {
         let zero = _mm512_setzero_si512();
         Self {
-            codes: zero,
-            bits: zero,
+            sixteens: zero,
+            last: zero,
             bits_before: zero,
             lengths: zero,
             ends: zero,
@@ -125,26 +139,31 @@ impl Octets {
         let [front, back] = words.0.map(|words| _mm512_srli_epi16::<7>(words));
         let first = _mm512_permutex2var_epi64(front, tables.first_quads, back);
         let second = _mm512_permutex2var_epi64(front, tables.second_quads, back);
-        let first = Quads::new::<true>(first, tables);
-        let second = Quads::new::<false>(second, tables);
-        let first_bits = _mm512_sad_epu8(first.lengths, zero);
+        let (first, first_bits) = Pairs::new(first, tables).right_aligned();
+        let second = Pairs::new(second, tables).left_aligned();
 
         let exponents = _mm512_permutex2var_epi8(front, tables.low, back);
         let owners = _mm512_permutexvar_epi8(exponents, tables.owners);
         let is_foreign = _mm512_cmpneq_epi8_mask(exponents, owners);
         let lengths = _mm512_permutexvar_epi8(exponents, tables.lengths);
         let bits = _mm512_sad_epu8(lengths, zero);
-        let is_long = _mm512_cmpgt_epu64_mask(bits, _mm512_set1_epi64(MAX_OCTET));
+        let is_long = _mm512_cmpgt_epu64_mask(bits, _mm512_set1_epi64(MAX_RUN.into()));
         let fits = is_foreign | u64::from(is_long) == 0;
+
+        // A shift of 128 bits, in which both quads touch, by as many as the first one has. Two octets touch likewise: what they have in
+        // the upper 64 bits, and what is left of the second one for the lower ones.
+        let codes = _mm512_shrdv_epi64(second, first, first_bits);
+        let above = _mm512_mask_rolv_epi64(codes, FIRST, codes, bits);
+        let below = _mm512_maskz_unpackhi_epi64(FIRST, codes, codes);
+        let sixteens = _mm512_shrdv_epi64(below, above, _mm512_unpacklo_epi64(bits, bits));
 
         // Eight bytes, of which a sum of bytes makes one number.
         let all = _mm512_permutexvar_epi8(tables.all_octets, bits);
         let total = _mm_cvtsi128_si64(_mm512_castsi512_si128(_mm512_sad_epu8(all, zero)));
         let before = _mm512_and_si512(all, tables.octets_before);
         Self {
-            // From where the first quad begins: both touch between the two numbers.
-            codes: _mm512_shrdv_epi64(second.codes, first.codes, first_bits),
-            bits,
+            sixteens,
+            last: _mm512_mask_rolv_epi64(sixteens, SECOND, codes, bits),
             bits_before: _mm512_sad_epu8(before, zero),
             lengths,
             // The product's bytes are the sums of all bytes up to theirs: at most eight times 16.
