@@ -1,7 +1,7 @@
 //! Joins the codes of 64 weights, eight by eight.
 //!
-//! An *octet* is 8 neighbouring weights: two *quads*, of two pairs each. Where one code is right-aligned in the lower half of a number
-//! and the next one left-aligned in the upper half, a rotation joins them: they touch where the number's ends do.
+//! An *octet* is 8 neighbouring weights: two *quads*, of two pairs each; two octets are a *sixteen*. Where one code is right-aligned in
+//! the lower half of a number and the next one left-aligned in the upper half, a rotation joins them: they touch where its ends do.
 #![allow(clippy::cast_possible_wrap, clippy::wildcard_imports)]
 
 use std::{arch::x86_64::*, mem::MaybeUninit};
