@@ -2,6 +2,8 @@
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2;
+#[cfg(has_avx512)]
+pub(crate) mod avx512;
 mod block;
 mod classes;
 mod fours;
@@ -14,6 +16,8 @@ mod quads;
 pub(crate) mod reference;
 mod runs;
 pub(crate) mod scalar;
+#[cfg(has_avx512)]
+mod slots;
 
 use pairs::PairTable;
 use quads::QuadTable;

@@ -30,7 +30,8 @@ pub enum Kernel {
     Neon,
     /// x86-64 with AVX2.
     Avx2,
-    /// AVX2, and a histogram with AVX-512 (F, BW, VPOPCNTDQ). Not in a codec built by Rust before 1.89.
+    /// x86-64 with AVX-512 (F, BW, VPOPCNTDQ): the histogram, and the encoder where the processor also has DQ, VBMI and VBMI2. The rest is
+    /// AVX2. Not in a codec built by Rust before 1.89.
     Avx512,
 }
 
@@ -112,6 +113,7 @@ impl Kernel {
             #[cfg(has_avx512)]
             Self::Avx512 if self.is_supported() => Stages {
                 count: histogram::avx512::count,
+                encode: encode::avx512::encode,
                 ..Self::Avx2.stages()
             },
             _ => Stages {

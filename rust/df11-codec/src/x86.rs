@@ -22,3 +22,12 @@ pub fn has_avx512() -> bool {
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vpopcntdq")
 }
+
+/// The features that its encoder is compiled with besides. Processors have had them a generation later than the others.
+#[cfg(has_avx512)]
+pub fn has_avx512_bytes() -> bool {
+    has_avx512()
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vbmi")
+        && is_x86_feature_detected!("avx512vbmi2")
+}

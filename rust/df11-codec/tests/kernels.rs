@@ -173,6 +173,33 @@ proptest! {
     }
 }
 
+/// Kernels join neighbouring codes, where these have few enough bits.
+#[test]
+fn eight_neighbours_of_every_length() {
+    let (code, exponents) = ladder(100);
+    let mut of_length = [0; 33];
+    for exponent in exponents {
+        of_length[code.code_word(exponent).1 as usize] = exponent;
+    }
+    for bits in 8..=128 {
+        let eight: Vec<u8> = (0..8).map(|at| of_length[(bits + at) / 8]).collect();
+        let few = [of_length[1]; 100];
+        let weights = weights::with_exponents(&[&few, &*eight.repeat(40), &few].concat());
+        for bit in 0..64 {
+            let start = PieceStart {
+                weight: 1,
+                bit,
+                is_last: false,
+            };
+            same_by_every_kernel(|kernel| {
+                let mut piece = EncodedPiece::default();
+                encode_piece(kernel, &code, &weights, start, &mut piece);
+                piece
+            });
+        }
+    }
+}
+
 /// Weights whose exponents the histogram did not have break the contract. Nothing is said of the output, but it comes.
 #[test]
 fn exponents_without_a_code_do_no_harm() {

@@ -71,7 +71,8 @@ macro_rules! present {
 fn features() -> Vec<&'static str> {
     #[cfg(target_arch = "x86_64")]
     return present!(is_x86_feature_detected:
-        "popcnt" "lzcnt" "movbe" "bmi1" "bmi2" "avx2" "avx512f" "avx512bw" "avx512vpopcntdq");
+        "popcnt" "lzcnt" "movbe" "bmi1" "bmi2" "avx2" "avx512f" "avx512bw" "avx512vpopcntdq"
+        "avx512dq" "avx512vbmi" "avx512vbmi2");
     #[cfg(target_arch = "aarch64")]
     return present!(is_aarch64_feature_detected: "neon");
     #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]

@@ -16,7 +16,7 @@ use crate::{
 /// Most weights of a block.
 pub const BLOCK_WEIGHTS: usize = 2048;
 /// The longest codes, after less than a window of the block before; and a last store of 8 bytes.
-const STREAM_BYTES: usize = BLOCK_WEIGHTS * MAX_CODE_BITS as usize / 8 + 16;
+pub const STREAM_BYTES: usize = BLOCK_WEIGHTS * MAX_CODE_BITS as usize / 8 + 16;
 /// A gap for each window of that; and three stores for windows that the block does not reach.
 pub const GAPS: usize = STREAM_BYTES / 8 + 4;
 /// Most bits that can be put at once: 7 bits may stand before them in a store of 8 bytes.

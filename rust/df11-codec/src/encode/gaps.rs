@@ -2,6 +2,10 @@
 
 use crate::limits::GAP_BITS;
 
+/// Gaps that fill whole bytes, and how many of these.
+const GROUP: usize = 8;
+const GROUP_BYTES: usize = GAP_BITS as usize;
+
 /// Packs `gaps` into `packed`. The first `padding` of them (fewer than eight, all zero) only align the others to a group of eight,
 /// that is to five bytes, and give no bytes of their own.
 pub fn pack(gaps: &[u8], padding: usize, packed: &mut Vec<u8>) {
@@ -9,18 +13,30 @@ pub fn pack(gaps: &[u8], padding: usize, packed: &mut Vec<u8>) {
     if gaps.len() <= padding {
         return;
     }
-    let mut skip = padding * GAP_BITS as usize / 8;
-    let bytes = (gaps.len() * GAP_BITS as usize).div_ceil(8) - skip;
-    for group in gaps.chunks(8) {
-        let word = group
-            .iter()
-            .fold(0u64, |word, &gap| word << GAP_BITS | u64::from(gap));
-        // The group's bits, left-aligned in five bytes.
-        let aligned = word << (GAP_BITS as usize * (8 - group.len()));
-        packed.extend_from_slice(&aligned.to_be_bytes()[3 + skip..]);
-        skip = 0;
+    let bytes = (gaps.len() * GAP_BITS as usize).div_ceil(8);
+    packed.resize(gaps.len().div_ceil(GROUP) * GROUP_BYTES, 0);
+    let groups = gaps.chunks(GROUP).zip(packed.chunks_exact_mut(GROUP_BYTES));
+    for (group, packed) in groups {
+        let word = match group.first_chunk() {
+            Some(group) => u64::from_be_bytes(*group),
+            None => {
+                group
+                    .iter()
+                    .fold(0, |word, &gap| word << 8 | u64::from(gap))
+                    << (8 * (GROUP - group.len()))
+            }
+        };
+        packed.copy_from_slice(&join(word).to_be_bytes()[8 - GROUP_BYTES..]);
     }
     packed.truncate(bytes);
+    packed.drain(..padding * GAP_BITS as usize / 8);
+}
+
+/// The lower five bits of all eight bytes: those of two bytes first, then of four.
+fn join(bytes: u64) -> u64 {
+    let pairs = (bytes & 0x1F00_1F00_1F00_1F00) >> 3 | bytes & 0x001F_001F_001F_001F;
+    let quads = (pairs & 0x03FF_0000_03FF_0000) >> 6 | pairs & 0x0000_03FF_0000_03FF;
+    (quads & 0x000F_FFFF_0000_0000) >> 12 | quads & 0x000F_FFFF
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ type Exponent = fn(usize, u64) -> u8;
 /// Weights of a sample and their exponents: more than four kernel chunks each, which a check decodes side by side. The scalar kernel
 /// encodes three of them in ways of its own: large and small, and where nothing can be joined.
 ///
-/// From steep (few different ones, with zeros and stragglers) to flat (codes of 8 bits); stretches of 1 and of about 5 bits a weight; and
-/// a ladder with codes of more than 16.
+/// From steep (few different ones, with zeros and stragglers) to flat (codes of 8 bits); stretches of 1 and of about 5 bits a weight, and
+/// few of about 12; and a ladder with codes of more than 16.
 const SAMPLES: [(usize, Exponent); 4] = [
     (66_000, |_, random| match random % 512 {
         0..25 => 0,
@@ -15,6 +15,7 @@ const SAMPLES: [(usize, Exponent); 4] = [
         _ => 122 - (random >> 9 & 0xFFFF | 0x10_0000).trailing_zeros() as u8,
     }),
     (50_001, |index, random| match index / 512 % 2 {
+        _ if index / 64 % 256 == 255 => 118 + (random % 16) as u8,
         0 => 110,
         _ => 103 + (random % 15) as u8,
     }),
