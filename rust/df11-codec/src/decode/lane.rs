@@ -2,7 +2,11 @@
 // These are the innermost steps; they must become part of their caller and of what its processor can do.
 #![allow(clippy::inline_always)]
 
-use super::{DecodeTables, run::WINDOWS, symbols::Entry};
+use super::{
+    DecodeTables,
+    run::WINDOWS,
+    symbols::{Entry, Taken},
+};
 use crate::limits::{CHUNK_BITS, CHUNK_BYTES, WINDOW_BITS};
 
 /// Look-ups between two loads of 8 bytes, of which 57 bits are sure to be of use.
@@ -48,37 +52,35 @@ impl Lane {
         u64::from_be_bytes(bytes) << (self.bit % 8)
     }
 
-    /// A look-up of the bits at the top of `buffer`, which then moves on.
+    /// Begins a round where the lane is.
     #[inline(always)]
-    pub fn look_up(
+    pub fn begin(&self, stream: &Stream) -> Round {
+        Round {
+            buffer: self.load(stream),
+            taken: Taken::codes_before(self.decoded),
+            ..Round::default()
+        }
+    }
+
+    /// Takes what a round has found, and where it came upon a code that is no part of a look-up, that one.
+    ///
+    /// The gap that it stores for the next window is right if its codes reach it, and they reach no further. If not, the next round that
+    /// starts in this window stores another: only the right one stays.
+    #[inline(always)]
+    pub fn end(
         &mut self,
-        buffer: &mut u64,
+        round: &Round,
         tables: &DecodeTables,
         stream: &Stream,
         gaps: &mut Gaps,
         exponents: &mut Exponents,
     ) {
-        let entry = tables.symbols.entry(*buffer);
-        if entry.codes() == 0 {
+        gaps[self.bit / WINDOW_BITS as usize % GAPS + 1] = round.past(self.bit);
+        self.decoded = round.taken.codes();
+        self.bit += round.taken.bits();
+        if round.last.is_none() {
             self.single(tables, stream, gaps, exponents);
-            *buffer = self.load(stream);
-            return;
         }
-        self.take(entry, gaps, exponents);
-        *buffer = entry.shift(*buffer);
-    }
-
-    /// Takes the codes of a look-up.
-    ///
-    /// The gap that it stores for the next window is right if these codes reach it. If not, the next look-up of this window stores
-    /// another: only the right one stays.
-    #[inline(always)]
-    fn take(&mut self, entry: Entry, gaps: &mut Gaps, exponents: &mut Exponents) {
-        gaps[self.bit / WINDOW_BITS as usize % GAPS + 1] = entry.past(self.bit.wrapping_neg() % 64);
-        let at = self.decoded % MAX_WEIGHTS;
-        exponents[at..at + 8].copy_from_slice(&entry.exponents());
-        self.decoded += entry.codes();
-        self.bit += entry.bits();
     }
 
     /// Takes one code of any length. One of length 0 stays where it is, so the chunk's end comes out wrong.
@@ -96,5 +98,39 @@ impl Lane {
         gaps[window % GAPS + 1] = (self.bit % WINDOW_BITS as usize) as u8;
         exponents[self.decoded % MAX_WEIGHTS] = exponent;
         self.decoded += 1;
+    }
+}
+
+/// Some look-ups without a look back: the lane moves on when all are done.
+#[derive(Clone, Copy, Default)]
+pub struct Round {
+    /// The bits to come, left-aligned.
+    buffer: u64,
+    /// What the lane and the look-ups have taken.
+    taken: Taken,
+    /// Bit `k` is set where a code ends `k + 1` bits behind the round's start.
+    ends: u64,
+    last: Entry,
+}
+
+impl Round {
+    /// A look-up of the bits at the top of the buffer. One that decides nothing takes nothing, and then the others do not either.
+    #[inline(always)]
+    pub fn look_up(&mut self, tables: &DecodeTables, exponents: &mut Exponents) {
+        let entry = tables.symbols.entry(self.buffer);
+        let at = self.taken.codes() % MAX_WEIGHTS;
+        exponents[at..at + 8].copy_from_slice(&entry.exponents());
+        self.ends |= self.taken.behind(entry.ends());
+        self.taken.add(entry);
+        self.buffer = entry.shift(self.buffer);
+        self.last = entry;
+    }
+
+    /// By how much the first code that ends at or behind the next window's border does so, where the round starts with bit `bit` of the
+    /// chunk. Nonsense where no code reaches that border.
+    #[inline(always)]
+    fn past(&self, bit: usize) -> u8 {
+        let before_border = !bit as u32 % WINDOW_BITS as u32;
+        (self.ends >> before_border).trailing_zeros() as u8
     }
 }

@@ -7,7 +7,7 @@
 
 use super::{
     ChunkRun, DecodeTables,
-    lane::{Exponents, Gaps, LOOK_UPS, Lane, MAX_WEIGHTS, Stream},
+    lane::{Exponents, Gaps, LOOK_UPS, Lane, MAX_WEIGHTS, Round, Stream},
     run::{Slices, WINDOWS},
 };
 use crate::{bf16, limits::CHUNK_BITS};
@@ -86,6 +86,7 @@ pub fn equal_chunks_with(
 }
 
 /// What a chunk claims to be.
+#[derive(Clone, Copy, Default)]
 struct Chunk<'a> {
     sign_mantissa: &'a [u8],
     source: &'a [u8],
@@ -128,14 +129,12 @@ fn are_equal<const K: usize>(
     buffers: &mut CheckBuffers,
     fetch: impl Fn(&[u8], usize) + Copy,
 ) -> bool {
-    let chunks = [(); K];
-    let mut next = first..;
-    let chunks = chunks.map(|()| {
-        next.next()
-            .and_then(|chunk| Chunk::new(slices, run, source, chunk))
-    });
-    if chunks.iter().any(Option::is_none) {
-        return false;
+    let mut chunks = [Chunk::default(); K];
+    for (chunk, index) in chunks.iter_mut().zip(first..) {
+        let Some(found) = Chunk::new(slices, run, source, index) else {
+            return false;
+        };
+        *chunk = found;
     }
     let (Some(streams), Some(gaps), Some(exponents)) = (
         buffers.streams.first_chunk_mut::<K>(),
@@ -145,7 +144,7 @@ fn are_equal<const K: usize>(
         return false;
     };
     let mut lanes = [Lane::default(); K];
-    for (k, chunk) in chunks.iter().flatten().enumerate() {
+    for (k, chunk) in chunks.iter().enumerate() {
         slices.copy_chunk(first + k, &mut streams[k]);
         gaps[k][0] = chunk.first_gap as u8;
         lanes[k] = Lane {
@@ -156,19 +155,20 @@ fn are_equal<const K: usize>(
     }
     // While there is room for all codes of a round in every lane, and then lane by lane.
     while lanes.iter().all(Lane::has_round) {
-        for (lane, chunk) in lanes.iter().zip(chunks.iter().flatten()) {
+        for (lane, chunk) in lanes.iter().zip(&chunks) {
             fetch(chunk.source, 2 * lane.decoded);
             fetch(chunk.sign_mantissa, lane.decoded);
         }
         round(&mut lanes, tables, streams, gaps, exponents);
     }
-    for (k, chunk) in chunks.iter().flatten().enumerate() {
+    for (k, chunk) in chunks.iter().enumerate() {
         let (lane, exponents) = (&mut lanes[k], &mut exponents[k]);
         while lane.has_round() {
-            let mut buffer = lane.load(&streams[k]);
+            let mut round = lane.begin(&streams[k]);
             for _ in 0..LOOK_UPS {
-                lane.look_up(&mut buffer, tables, &streams[k], &mut gaps[k], exponents);
+                round.look_up(tables, exponents);
             }
+            lane.end(&round, tables, &streams[k], &mut gaps[k], exponents);
         }
         while lane.decoded < lane.weights {
             lane.single(tables, &streams[k], &mut gaps[k], exponents);
@@ -197,20 +197,23 @@ fn round<const K: usize>(
     gaps: &mut [Gaps; K],
     exponents: &mut [Exponents; K],
 ) {
-    let mut buffers = [0; K];
+    let mut rounds = [Round::default(); K];
     for k in 0..K {
-        buffers[k] = lanes[k].load(&streams[k]);
+        rounds[k] = lanes[k].begin(&streams[k]);
     }
     for _ in 0..LOOK_UPS {
         for k in 0..K {
-            lanes[k].look_up(
-                &mut buffers[k],
-                tables,
-                &streams[k],
-                &mut gaps[k],
-                &mut exponents[k],
-            );
+            rounds[k].look_up(tables, &mut exponents[k]);
         }
+    }
+    for k in 0..K {
+        lanes[k].end(
+            &rounds[k],
+            tables,
+            &streams[k],
+            &mut gaps[k],
+            &mut exponents[k],
+        );
     }
 }
 

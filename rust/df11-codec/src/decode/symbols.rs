@@ -6,14 +6,15 @@ use super::tables::QUICK_BITS;
 const MAX_CODES: u32 = 5;
 
 /// Where the parts of an entry are.
-const EXPONENTS_AT: u32 = 8;
-const STARTS_AT: u32 = 48;
-const CODES_AT: u32 = STARTS_AT + QUICK_BITS + 1;
+const CODES_AT: u32 = 6;
+const EXPONENTS_AT: u32 = 11;
+const ENDS_AT: u32 = EXPONENTS_AT + 8 * MAX_CODES;
 
 /// By the next 12 bits: the codes that end within them.
 ///
-/// The lowest byte of an entry says how many bits they take. Then come five bytes of exponents, the first one lowest; 13 bits of which
-/// bit `k` is set where a code starts, or the last one ends, `k` bits behind; and the number of codes. 0 where not even one is decided.
+/// The lowest six bits of an entry say how many bits they take, five more how many they are: room for the sums of several entries. Then
+/// come five bytes of exponents, the first one lowest, and 12 bits of which bit `k` is set where a code ends `k + 1` bits behind. 0 where not
+/// even one is decided.
 #[derive(Clone, Debug)]
 pub struct Symbols {
     several: Box<[u64; ENTRIES]>,
@@ -26,14 +27,50 @@ pub struct Symbols {
 const ENTRIES: usize = 1 << QUICK_BITS;
 
 /// An entry of [`Symbols`].
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Entry(u64);
 
 impl Entry {
+    /// Whether no code is decided.
+    #[inline]
+    pub fn is_none(self) -> bool {
+        self.0 == 0
+    }
+
     /// Exponents, the first one in byte 0; bytes behind them are to be ignored.
     #[inline]
     pub fn exponents(self) -> [u8; 8] {
         (self.0 >> EXPONENTS_AT).to_le_bytes()
+    }
+
+    /// Bit `k` is set where a code ends `k + 1` bits behind.
+    #[inline]
+    pub fn ends(self) -> u64 {
+        self.0 >> ENDS_AT
+    }
+
+    /// The bits that follow in `buffer`, left-aligned: a shift that only looks at the lowest bits of the entry.
+    #[inline]
+    pub fn shift(self, buffer: u64) -> u64 {
+        buffer.wrapping_shl(self.0 as u32)
+    }
+}
+
+/// What several look-ups have taken: codes, and less than 64 bits.
+#[derive(Clone, Copy, Default)]
+pub struct Taken(u64);
+
+impl Taken {
+    /// So many codes, of bits that do not count.
+    #[inline]
+    pub fn codes_before(codes: usize) -> Self {
+        Self((codes as u64) << CODES_AT)
+    }
+
+    /// Adds a look-up.
+    #[inline]
+    pub fn add(&mut self, entry: Entry) {
+        self.0 += entry.0 & ((1 << EXPONENTS_AT) - 1);
     }
 
     /// Number of codes.
@@ -45,21 +82,13 @@ impl Entry {
     /// Bits that they take.
     #[inline]
     pub fn bits(self) -> usize {
-        usize::from(self.0 as u8)
+        (self.0 % (1 << CODES_AT)) as usize
     }
 
-    /// The bits that follow in `buffer`, left-aligned: a shift that only looks at the lowest bits of the entry.
+    /// Marks of the next look-up, as seen from the first: a shift that only looks at the lowest bits.
     #[inline]
-    pub fn shift(self, buffer: u64) -> u64 {
-        buffer.wrapping_shl(self.0 as u32)
-    }
-
-    /// By how much the first code that starts, or the last that ends, at or behind bit `border` is behind it. Nonsense where the
-    /// codes do not reach that bit. `border` counts modulo 64.
-    #[inline]
-    pub fn past(self, border: usize) -> u8 {
-        let from_border = self.0.wrapping_shr(STARTS_AT + border as u32);
-        from_border.trailing_zeros() as u8
+    pub fn behind(self, marks: u64) -> u64 {
+        marks.wrapping_shl(self.0 as u32)
     }
 }
 
@@ -117,14 +146,11 @@ fn several(decided: &[u16; 2 * ENTRIES], prefix: usize) -> u64 {
             break;
         }
         entry |= u64::from(code as u8) << (EXPONENTS_AT + 8 * codes);
-        entry |= 1 << (STARTS_AT + bits);
         bits += length;
         codes += 1;
+        entry |= 1 << (ENDS_AT + bits - 1);
     }
-    if codes > 0 {
-        entry |= u64::from(codes) << CODES_AT | 1 << (STARTS_AT + bits) | u64::from(bits);
-    }
-    entry
+    entry | u64::from(codes) << CODES_AT | u64::from(bits)
 }
 
 #[cfg(test)]
@@ -159,24 +185,19 @@ mod tests {
             for _ in 0..20_000 {
                 let buffer = random();
                 let entry = symbols.entry(buffer);
-                let (mut bits, mut starts) = (0, 0u64);
-                for &exponent in &entry.exponents()[..entry.codes()] {
+                let mut sum = Taken::default();
+                sum.add(entry);
+                let (mut bits, mut ends) = (0, 0u64);
+                for &exponent in &entry.exponents()[..sum.codes()] {
                     let code = quick[(buffer << bits >> (64 - QUICK_BITS)) as usize];
                     assert_eq!(code as u8, exponent);
-                    starts |= 1 << bits;
                     bits += u32::from(code >> 8);
+                    ends |= 1 << (bits - 1);
                 }
-                starts |= 1 << bits;
-                assert_eq!(bits as usize, entry.bits());
-                taken[entry.codes()] += 1;
-                for border in 1..=bits {
-                    let past = (starts >> border).trailing_zeros();
-                    assert_eq!(
-                        u32::from(entry.past(border as usize)),
-                        past,
-                        "{starts:b} from {border}"
-                    );
-                }
+                assert_eq!((sum.bits(), entry.ends()), (bits as usize, ends));
+                assert_eq!(entry.shift(buffer), buffer << bits);
+                assert_eq!(entry.is_none(), sum.codes() == 0);
+                taken[sum.codes()] += 1;
             }
         }
         assert!(taken.iter().all(|&n| n > 0), "{taken:?}");
