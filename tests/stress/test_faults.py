@@ -57,6 +57,20 @@ def test_every_call_fails_once_for_a_folder(
     fail_often(folder_world, Faults.build(scratch, folder_world.folder), rng, length.fault_share, options)
 
 
+def test_a_failed_flush_ends_the_run(df11: Path, scratch: Path) -> None:
+    """Then, and not when everything else is done."""
+    folder = scratch / "large"
+    folder.mkdir()
+    world, faults = World(df11, folder, scale=4), Faults.build(scratch, folder)
+    braked = ("--max-rate", "10")
+    whole = world.run(*braked)
+    assert whole.report
+    world.take_result()
+    ended = world.run(*braked, environment=faults.environment(f"sync:1:{errno.EIO}"))
+    assert ended.error["code"] == "E_WRITE", ended
+    assert ended.seconds < 0.6 * whole.seconds, (ended.seconds, whole.seconds)
+
+
 def test_what_could_not_be_removed_is_gone_on_with(
     folder_world: FolderWorld, scratch: Path, rng: random.Random
 ) -> None:

@@ -19,7 +19,7 @@ const FIXED_BYTES: u64 = 24 << 20;
 const BYTES_PER_HEADER_BYTE: u64 = 10;
 /// Of what a plan takes, as much as [`FIXED_BYTES`] covers: that of every published model.
 const FIXED_PLAN_BYTES: u64 = 8 << 20;
-/// One worker: an encoded piece in work, one waiting for its turn, one run of kernel chunks read back. Codes of 32 bits are the worst case.
+/// One worker: an encoded piece in work, one waiting for its turn, one run of kernel chunks read back, and a border. Codes of 32 bits are the worst case.
 const BYTES_PER_THREAD: u64 = 4 << 20;
 /// What the threads of a job need besides, in stacks and small things.
 const BESIDES: u64 = 10 << 20;

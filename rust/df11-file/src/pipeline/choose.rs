@@ -13,7 +13,7 @@ use super::{
     resume::Finished,
     schedule,
     survey::SurveyedUnit,
-    surveyor::{Surveyor, next_span},
+    surveyor::{Surveyor, received},
 };
 use crate::{
     budget::Budget,
@@ -76,7 +76,7 @@ pub fn choose(
             if let Some(known) = known.take() {
                 return Ok(Ok(known));
             }
-            let next = || next_span(spans.recv(), progress);
+            let next = || received(spans.recv(), progress);
             match surveyor.unit(unit, next, None, Vec::new()) {
                 Err(error) if error.code == Code::Exponent => Ok(Err(error)),
                 Err(error) => Err(error),

@@ -10,12 +10,11 @@ use df11_codec::EncodedPiece;
 use super::{
     crew::{Done, Task},
     ledger::Ledger,
+    open::Open,
     span::Span,
-    surveyor::next_span,
+    surveyor::received,
     unit::{ActiveUnit, Spares},
-    unit_stream::UnitStream,
-    verify::Verification,
-    writer::{Finished, Front},
+    writer::Finished,
 };
 use crate::{
     budget::{Budget, PIECE_WEIGHTS},
@@ -26,28 +25,6 @@ use crate::{
     stored::unit_bytes::RunMemory,
     task::stopped,
 };
-
-/// A unit of which something is still to be done.
-struct Open {
-    unit: Arc<ActiveUnit>,
-    stream: UnitStream,
-    /// Pieces that were handed out and are not written.
-    pieces: usize,
-    /// Checks under way.
-    checks: usize,
-    /// How far it can be read back.
-    front: Front,
-    verification: Verification,
-    /// There once all pieces are handed out.
-    ended: Option<UnitReport>,
-}
-
-impl Open {
-    /// Whether nothing is left to encode, write or check.
-    fn is_done(&self) -> bool {
-        self.ended.is_some() && self.pieces + self.checks == 0 && self.verification.spans() == 0
-    }
-}
 
 /// Tasks, results, and the memory between them.
 pub struct Flow<'a> {
@@ -64,6 +41,9 @@ pub struct Flow<'a> {
     open: VecDeque<Open>,
     /// Units that may be open at a time.
     most_open: usize,
+    /// Weights that are enough to do for all workers, and spans that may be unchecked.
+    enough_weights: u64,
+    most_unchecked: usize,
     /// Memory of finished units.
     pub spares: Spares,
     /// What is final.
@@ -88,9 +68,9 @@ impl<'a> Flow<'a> {
         budget.threads + 2
     }
 
-    /// Nothing in work.
+    /// Nothing in work. There are so many spans at a time.
     pub fn new(
-        budget: &Budget,
+        (budget, spans_at_a_time): (&Budget, usize),
         progress: &'a Progress,
         channels: Channels,
         ledger: Ledger<'a>,
@@ -118,6 +98,8 @@ impl<'a> Flow<'a> {
             runs: (0..width).map(|_| RunMemory::default()).collect(),
             open: VecDeque::with_capacity(most_open),
             most_open,
+            enough_weights: width as u64 * PIECE_WEIGHTS,
+            most_unchecked: spans_at_a_time / 2,
             spares: Spares::new(options, most_open),
             ledger,
         }
@@ -132,7 +114,7 @@ impl<'a> Flow<'a> {
             self.progress.check_cancelled()?;
             select! {
                 recv(self.done) -> done => self.take(done.map_err(|_| stopped())?)?,
-                recv(self.spans) -> span => return next_span(span, self.progress),
+                recv(self.spans) -> span => return received(span, self.progress),
             }
         }
     }
@@ -163,15 +145,9 @@ impl<'a> Flow<'a> {
     /// Makes a unit known to the tasks to come.
     pub fn begin(&mut self, unit: ActiveUnit) -> Arc<ActiveUnit> {
         let unit = self.spares.share(unit);
-        self.open.push_back(Open {
-            stream: UnitStream::new(&unit.place),
-            unit: Arc::clone(&unit),
-            pieces: 0,
-            checks: 0,
-            front: Front::default(),
-            verification: self.spares.verification(),
-            ended: None,
-        });
+        let verification = self.spares.verification();
+        self.open
+            .push_back(Open::new(Arc::clone(&unit), verification));
         unit
     }
 
@@ -181,14 +157,7 @@ impl<'a> Flow<'a> {
     /// # Errors
     /// The first failure of any task; `E_CANCELLED`.
     pub fn span(&mut self, unit: &Arc<ActiveUnit>, span: Span, start: u64) -> Result<()> {
-        // Checks that fell behind would keep ever more of the source in memory.
-        while self
-            .open
-            .iter()
-            .map(|open| open.verification.spans())
-            .sum::<usize>()
-            > 1
-        {
+        while self.is_behind() {
             self.take_one()?;
         }
         let span = Arc::new(span);
@@ -267,9 +236,7 @@ impl<'a> Flow<'a> {
                 let front = outcome?;
                 self.pieces.push(memory);
                 if let Some(open) = self.open(unit) {
-                    open.pieces -= 1;
-                    open.front = front.unwrap_or(open.front);
-                    open.verification.written(piece, open.front);
+                    open.written(piece, front);
                 }
                 self.check()?;
                 self.commit()
@@ -317,11 +284,10 @@ impl<'a> Flow<'a> {
     fn check(&mut self) -> Result<()> {
         for open in &mut self.open {
             while let Some(memory) = self.runs.pop() {
-                let Some(due) = open.verification.next(open.front) else {
+                let Some(due) = open.next_check() else {
                     self.runs.push(memory);
                     break;
                 };
-                open.checks += 1;
                 let task = Task::Check {
                     unit: Arc::clone(&open.unit),
                     due,
@@ -331,6 +297,18 @@ impl<'a> Flow<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Whether checks are to catch up first: they keep the source in memory. One span may wait for them, or more while these are too short for
+    /// all workers to have something to do, but the reader needs some too.
+    fn is_behind(&self) -> bool {
+        let unchecked = || {
+            self.open
+                .iter()
+                .flat_map(|open| open.verification.unchecked())
+        };
+        let (spans, weights) = (unchecked().count(), unchecked().sum::<u64>());
+        spans > 1 && (weights >= self.enough_weights || spans >= self.most_unchecked)
     }
 
     /// Commits the units of which nothing is left to do, in their order.

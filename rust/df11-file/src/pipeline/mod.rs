@@ -11,6 +11,7 @@ mod io_choice;
 mod known;
 mod lanes;
 mod ledger;
+mod open;
 mod overfill;
 mod pool;
 mod reader;
@@ -27,7 +28,7 @@ mod verify;
 mod work;
 mod writer;
 
-use std::{sync::Arc, thread, time::Instant};
+use std::{thread, time::Instant};
 
 use crossbeam_channel::bounded;
 
@@ -178,16 +179,16 @@ fn write(
         HeaderMode::SelfDescribing => Some(Manifest::new(plan)?),
         HeaderMode::Official => None,
     };
-    let spans = budget.spans_for(largest_unit(plan));
-    let pool = SpanPool::new(spans, sizes().max().unwrap_or(0) as usize)?;
+    let most_spans = budget.spans_for(largest_unit(plan));
+    let pool = SpanPool::new(most_spans, sizes().max().unwrap_or(0) as usize)?;
     let room = Vec::<u8>::new().try_reserve_exact(budget.for_work() as usize);
     room.map_err(|error| no_memory(&error))?;
-    let (filled, spans) = bounded(spans);
+    let (filled, spans) = bounded(most_spans);
     // Nobody ever waits to hand something over: there is room for all that can be on its way.
     let most = 2 * Flow::width(budget) + 1;
     let ((give, tasks), (tell, done)) = (bounded(most), bounded(most));
     let (finish, finished) = bounded(most);
-    let turns = Arc::new(Turns::new(plan.source.path(), &plan.target));
+    let turns = Turns::new(plan.source.path(), &plan.target);
     let reader = Reader::new(plan, progress, facts, &turns);
     let crew = Crew {
         plan,
@@ -218,7 +219,13 @@ fn write(
                 finished: finish,
                 done,
             };
-            let flow = Flow::new(budget, progress, channels, ledger, &plan.options);
+            let flow = Flow::new(
+                (budget, most_spans),
+                progress,
+                channels,
+                ledger,
+                &plan.options,
+            );
             let job = (plan, progress, file, manifest.as_ref());
             let mut work = Work::new(job, facts, flush, flow, known)?;
             let outcome = steps

@@ -26,17 +26,17 @@ pub struct Surveyor<'a> {
     probe: OverfillProbe,
 }
 
-/// What came from the reader.
+/// The span that came from the reader.
 ///
 /// # Errors
 /// Those of reading; `E_CANCELLED`.
-pub fn next_span(
-    received: std::result::Result<Result<Span>, RecvError>,
+pub fn received(
+    span: std::result::Result<Result<Span>, RecvError>,
     progress: &Progress,
 ) -> Result<Span> {
     // The reader of a job that is to stop ends without a word.
     let ended = |_| progress.check_cancelled().err().unwrap_or_else(stopped);
-    received.map_err(ended)?
+    span.map_err(ended)?
 }
 
 impl<'a> Surveyor<'a> {

@@ -90,7 +90,7 @@ impl Spares {
 
     /// Takes a finished unit, which no task knows any more.
     pub fn take(&mut self, mut unit: Arc<ActiveUnit>, mut verification: Verification) {
-        verification.begin();
+        verification.clear();
         self.verifications.push(verification);
         if let Some(slot) = Arc::get_mut(&mut unit) {
             self.tables.extend(slot.tables.take());

@@ -40,9 +40,13 @@ pub struct Part {
 }
 
 impl Part {
+    fn weights(&self) -> u64 {
+        self.span.bytes().len() as u64 / 2
+    }
+
     /// Index in the unit of the weight behind the last.
     fn end(&self) -> u64 {
-        self.start + self.span.bytes().len() as u64 / 2
+        self.start + self.weights()
     }
 }
 
@@ -84,8 +88,8 @@ struct Encoded {
 }
 
 impl Verification {
-    /// Begins a unit.
-    pub fn begin(&mut self) {
+    /// Lets go of a unit.
+    pub fn clear(&mut self) {
         self.spans.clear();
         self.before = None;
         self.checked = 0;
@@ -112,9 +116,9 @@ impl Verification {
         }
     }
 
-    /// Spans of which some is not handed out yet.
-    pub fn spans(&self) -> usize {
-        self.spans.len()
+    /// Weights of each span of which some is not handed out yet.
+    pub fn unchecked(&self) -> impl ExactSizeIterator<Item = u64> {
+        self.spans.iter().map(|span| span.part.weights())
     }
 
     /// The next run of chunks to check where the unit goes as far as `front`. Fewer than [`CHUNKS_PER_RUN`] only where no more come in a span.
@@ -143,9 +147,90 @@ impl Verification {
                     },
                 });
             }
-            let front = span.front?;
+            let end = span.front?.weight;
             let part = self.spans.pop_front()?.part;
-            self.before = (front.weight < part.end()).then_some(part);
+            self.before = (end < part.end()).then_some(part);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crossbeam_channel::bounded;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::pipeline::span::SpanMemory;
+
+    /// A span of weights whose bytes nobody looks at.
+    fn span(weights: u64) -> Arc<Span> {
+        let mut memory = SpanMemory::default();
+        memory.bytes.resize(weights as usize * 2).unwrap();
+        Arc::new(Span::new(memory, bounded(1).0))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, cases: 300, ..ProptestConfig::default() })]
+
+        /// However long codes are, and wherever spans and pieces end: each kernel chunk comes once, in order, with all its weights.
+        #[test]
+        fn every_kernel_chunk_once_with_its_weights(
+            bits in prop::collection::vec(1_u64..=32, 1..4),
+            longer in prop_oneof![Just(0), 0..80_000_u64],
+            spans in 1_u64..5,
+            last in prop_oneof![1_u64..40, 1..CHUNK_BITS],
+            cut in 0.0..1.0_f64,
+            ahead in 0_usize..2,
+        ) {
+            // Code lengths change every 10,000 weights.
+            let length = |weight: u64| bits[(weight / 10_000) as usize % bits.len()];
+            let full = CHUNK_BITS + longer;
+            let weights = spans * full + last;
+            // The first weight of each kernel chunk; then the end.
+            let (mut starts, mut bit) = (vec![0], 0);
+            for weight in 0..weights {
+                bit += length(weight);
+                if bit / CHUNK_BITS == starts.len() as u64 && weight + 1 < weights {
+                    starts.push(weight + 1);
+                }
+            }
+            let chunks = starts.len() as u64;
+            starts.push(weights);
+            let front = |written: u64| {
+                let known = if written == weights { chunks } else { starts.partition_point(|&start| start <= written) as u64 - 1 };
+                Front { chunks: known, weight: starts[known as usize] }
+            };
+
+            let mut verification = Verification::default();
+            let (mut next, mut border) = (0, Vec::new());
+            let mut take = |verification: &mut Verification, front: Front| {
+                while let Some(due) = verification.next(front) {
+                    let (bytes, start) = due.weights.bytes(&mut border);
+                    let end = start + bytes.len() as u64 / 2;
+                    assert_eq!(due.first, next);
+                    assert!(start <= starts[due.first as usize] && starts[due.end as usize] <= end);
+                    next = due.end;
+                }
+                next
+            };
+            // Two pieces a span. Spans are handed out before the last one is written, or after.
+            let sizes: Vec<u64> = (0..spans).map(|_| full).chain([last]).collect();
+            let mut added = 0;
+            let mut at = 0;
+            for (index, size) in sizes.iter().enumerate() {
+                while added <= (index + ahead).min(sizes.len() - 1) {
+                    verification.add(&span(sizes[added]), added as u64 * full, 2 * added + 1);
+                    added += 1;
+                }
+                let middle = front(at + ((size - 1) as f64 * cut) as u64);
+                verification.written(2 * index, middle);
+                take(&mut verification, middle);
+                at += size;
+                verification.written(2 * index + 1, front(at));
+                take(&mut verification, front(at));
+            }
+            prop_assert_eq!(take(&mut verification, front(weights)), chunks);
+            prop_assert_eq!(verification.unchecked().len(), 0);
         }
     }
 }

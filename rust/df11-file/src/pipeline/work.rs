@@ -29,7 +29,7 @@ pub struct Work<'a> {
     progress: &'a Progress,
     file: &'a Output,
     /// Told how much was written.
-    flush: &'a FlushRequests,
+    flush: &'a FlushRequests<'a>,
     flow: Flow<'a>,
     surveyor: Surveyor<'a>,
     gain: Gain<'a>,
@@ -52,7 +52,7 @@ impl<'a> Work<'a> {
     pub fn new(
         (plan, progress, file, manifest): (&'a Plan, &'a Progress, &'a Output, Option<&Manifest>),
         facts: &'a SourceFacts,
-        flush: &'a FlushRequests,
+        flush: &'a FlushRequests<'a>,
         flow: Flow<'a>,
         known: Known,
     ) -> Result<Self> {
@@ -228,7 +228,7 @@ impl<'a> Work<'a> {
                 self.progress.add_out(part.len() as u64);
                 self.progress.skip_stages(part.len() as u64);
             }
-            self.flush.written(self.progress.snapshot().bytes_out);
+            self.flush.written(self.progress.snapshot().bytes_out)?;
         }
         let region = Region {
             offset,

@@ -38,7 +38,7 @@ pub struct Front {
 
 /// Writes what it is given until nobody can give it more.
 pub fn run(
-    (file, progress, flush): (&Output, &Progress, &FlushRequests),
+    (file, progress, flush): (&Output, &Progress, &FlushRequests<'_>),
     pieces: &Receiver<Finished>,
     done: &Sender<Done>,
 ) {
@@ -48,7 +48,7 @@ pub fn run(
             progress.check_cancelled()?;
             progress.add_out(write(file, &finished)?);
             progress.add_stage(finished.piece.sign_mantissa.len() as u64 * 2);
-            flush.written(progress.snapshot().bytes_out);
+            flush.written(progress.snapshot().bytes_out)?;
             Ok(front(&finished))
         });
         let (unit, piece) = (finished.unit.index, finished.index);

@@ -1,7 +1,7 @@
 //! Writing the restored file: copied tensors, decoded units, kept tensors, and the header at the end. Everything is read back and compared with what was
 //! to be written, and hashed where the file tells the hash. In the same way a file that is there already is compared.
 
-use std::{mem, sync::Arc};
+use std::mem;
 
 use df11_codec::DecodeTables;
 use safetensors::Dtype;
@@ -56,7 +56,7 @@ pub fn check_units(job: &Restoration, progress: &Progress) -> Result<()> {
 /// # Errors
 /// `E_VERIFY` where something is not what the source had; those of both files; `E_CANCELLED`.
 pub fn write(job: &Restoration, file: &Output, progress: &Progress) -> Result<()> {
-    let turns = Arc::new(Turns::new(job.stored.file.path(), &job.target));
+    let turns = Turns::new(job.stored.file.path(), &job.target);
     let writer = Writer {
         job,
         place: Place::New(file),
@@ -67,7 +67,7 @@ pub fn write(job: &Restoration, file: &Output, progress: &Progress) -> Result<()
     while_flushing(file, &turns, |flush| {
         writer.all(|bytes| {
             progress.add_out(bytes);
-            flush.written(progress.snapshot().bytes_out);
+            flush.written(progress.snapshot().bytes_out)
         })
     })?;
     progress.set_phase(Phase::Finishing);
@@ -88,7 +88,7 @@ pub fn compare(job: &Restoration, file: &Source, progress: &Progress) -> Result<
         turns: &Turns::default(),
         progress,
     };
-    writer.all(|_| ())
+    writer.all(|_| Ok(()))
 }
 
 fn damaged(message: &str) -> Error {
@@ -126,14 +126,14 @@ struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// All data. `written` is told how many bytes have been added.
-    fn all(&self, mut written: impl FnMut(u64)) -> Result<()> {
+    fn all(&self, mut written: impl FnMut(u64) -> Result<()>) -> Result<()> {
         self.copy(&mut written)?;
         self.decode(&mut written)?;
         self.keep()
     }
 
     /// Copies the tensors that were not compressed.
-    fn copy(&self, written: &mut impl FnMut(u64)) -> Result<()> {
+    fn copy(&self, written: &mut impl FnMut(u64) -> Result<()>) -> Result<()> {
         let stored = &self.job.stored.file;
         let copied = &self.job.outline.parts.copied;
         let tensors = &self.job.outline.header.tensors;
@@ -162,7 +162,7 @@ impl<'a> Writer<'a> {
                     hashes.add(buffer)?;
                 }
                 self.progress.add_stage(buffer.len() as u64);
-                written(buffer.len() as u64);
+                written(buffer.len() as u64)?;
                 Ok(())
             },
         )?;
@@ -170,7 +170,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Decodes the units, 16 kernel chunks a task.
-    fn decode(&self, written: &mut impl FnMut(u64)) -> Result<()> {
+    fn decode(&self, written: &mut impl FnMut(u64) -> Result<()>) -> Result<()> {
         let units = &self.job.outline.parts.units;
         let stored = |number: usize| &self.job.stored.units[units[number].0];
         let runs = |number: usize| stored(number).layout.chunks.div_ceil(CHUNKS_PER_RUN);
@@ -195,7 +195,7 @@ impl<'a> Writer<'a> {
                     added.map_err(|error| error.in_unit(&stored(number).name))?;
                 }
                 self.progress.add_stage(memory.weights.len() as u64);
-                written(memory.weights.len() as u64);
+                written(memory.weights.len() as u64)?;
                 if run + 1 == runs(number) {
                     self.progress.unit_done();
                 }

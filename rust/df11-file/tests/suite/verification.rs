@@ -27,7 +27,8 @@ use df11_file::{
 
 /// More than all spans of the braked job hold.
 const LARGE: usize = 11_000_000;
-const TRIES: usize = 40;
+/// On a busy machine many are needed.
+const TRIES: usize = 400;
 
 fn flip(path: &Path, offset: u64) {
     let file = OpenOptions::new()
