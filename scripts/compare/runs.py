@@ -47,9 +47,9 @@ def run(*command: object) -> Run:
     return Run(seconds, usage.ru_inblock * 512, printed)
 
 
-def start_rates(weights: Path, threads: int, seconds: float) -> subprocess.Popen[bytes]:
-    """Start our encoder and check in memory."""
-    command = [MEMORY_RATES, weights, str(threads), str(seconds)]
+def start_rates(weights: Path, threads: int, seconds: float, *unit: int) -> subprocess.Popen[bytes]:
+    """Start our encoder and check in memory, in units of so many weights."""
+    command = [MEMORY_RATES, weights, str(threads), str(seconds), *map(str, unit)]
     return subprocess.Popen(command, stdout=subprocess.PIPE)
 
 

@@ -40,7 +40,7 @@ pub fn expect(plan: &Plan, stop: Stop<'_>) -> Result<Expectation> {
     let rates = measure(
         plan.options.kernel,
         budget.threads,
-        &synthetic(WEIGHTS),
+        (&synthetic(WEIGHTS), WEIGHTS),
         EACH,
         stop,
     )?;

@@ -1,6 +1,8 @@
-//! Rates of the code itself: a unit in memory, encoded and checked over and over. No file, no hash.
+//! Rates of the code itself: units in memory, encoded and checked over and over. No file, no hash.
 
 use std::{
+    iter::Cycle,
+    slice::ChunksExact,
     sync::atomic::{AtomicUsize, Ordering::Relaxed},
     thread,
     time::{Duration, Instant},
@@ -38,8 +40,8 @@ pub struct MemoryRates {
     pub verify_weights_per_second: f64,
 }
 
-/// Measures one unit of little-endian BF16 `weights` with `threads` threads; each of the two rates takes about `seconds`. A rate is the
-/// median of passes over the unit.
+/// Measures units of `unit` weights each out of little-endian BF16 `weights`, with `threads` threads; each of the two rates takes about
+/// `seconds`. A rate is the median of passes over a unit: encoded is one after the other, checked the first.
 ///
 /// # Errors
 /// `E_UNIT_SIZE` for weights that DF11 cannot hold, `E_CANCELLED`, `E_NO_MEMORY` where a thread cannot be started, `E_INTERNAL` where the
@@ -47,25 +49,30 @@ pub struct MemoryRates {
 pub fn measure(
     kernel: Kernel,
     threads: usize,
-    weights: &[u8],
+    (weights, unit): (&[u8], usize),
     seconds: Duration,
     stop: Stop<'_>,
 ) -> Result<MemoryRates> {
+    let mut units = weights
+        .chunks_exact((2 * unit).clamp(2, weights.len().max(2)))
+        .cycle();
+    let first = units.next().unwrap_or_default();
     let mut bench = Bench {
         kernel,
-        weights,
+        weights: first,
+        units,
         workers: (0..threads).map(|_| Worker::default()).collect(),
         stop,
     };
     let tensors = bench.tensors()?;
     let mut rate = |pass: &dyn Fn(&mut Bench<'_>) -> Result<()>| {
         let seconds = median_seconds(seconds, || pass(&mut bench))?;
-        Ok::<_, Error>((weights.len() / 2) as f64 / seconds)
+        Ok::<_, Error>((first.len() / 2) as f64 / seconds)
     };
     Ok(MemoryRates {
         threads,
-        compress_weights_per_second: rate(&|bench| bench.compress())?,
         verify_weights_per_second: rate(&|bench| bench.verify(&tensors))?,
+        compress_weights_per_second: rate(&|bench| bench.compress())?,
     })
 }
 
@@ -84,7 +91,10 @@ fn median_seconds(limit: Duration, mut pass: impl FnMut() -> Result<()>) -> Resu
 
 struct Bench<'a> {
     kernel: Kernel,
+    /// Of the unit in work.
     weights: &'a [u8],
+    /// The next ones.
+    units: Cycle<ChunksExact<'a, u8>>,
     workers: Vec<Worker>,
     stop: Stop<'a>,
 }
@@ -152,8 +162,9 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// One pass of compressing; what is encoded is overwritten by the next piece.
+    /// One pass of compressing, of the next unit; what is encoded is overwritten by the next piece.
     fn compress(&mut self) -> Result<()> {
+        self.weights = self.units.next().unwrap_or(self.weights);
         let (kernel, coded) = (self.kernel, self.survey()?);
         let pieces: Vec<_> = self.pieces().zip(&coded.starts).collect();
         self.each(pieces.len(), |worker, piece| {

@@ -115,7 +115,15 @@ pub fn bench(request: &Request, stop: Stop<'_>) -> Result<BenchReport> {
         None => scratch.read(write.bytes, stop)?,
     };
     drop(scratch);
-    let rates = |threads| measure(options.kernel, threads, &weights, effort.each, stop);
+    let rates = |threads| {
+        measure(
+            options.kernel,
+            threads,
+            (&weights, weights.len() / 2),
+            effort.each,
+            stop,
+        )
+    };
     let mut memory = vec![rates(1)?];
     if budget.threads > 1 {
         memory.push(rates(budget.threads)?);
