@@ -180,7 +180,7 @@ LIMITED = """
 import resource, sys, df11_native
 plan = df11_native.plan(sys.argv[1], max_memory=1 << 40)
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30),) * 2)
+resource.setrlimit(resource.RLIMIT_AS, (used + (100 << 20),) * 2)
 try:
     df11_native.start(plan).result()
 except df11_native.SpaceError as error:
