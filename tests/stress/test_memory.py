@@ -34,8 +34,10 @@ def test_address_space_that_is_refused(world: World, rng: random.Random, length:
         world.run().report  # noqa: B018
     files = world.files()
     ends = {"done": 0, "refused": 0, "ended": 0}
-    for _ in range(length.changes * 6):
-        limit = round(2 ** rng.uniform(3.6, 9) * MIB)
+    tries = length.changes * 6
+    for number in range(tries):
+        # All sizes have their share: some are always too small, some large enough.
+        limit = round(2 ** (3.6 + 5.4 * (number + rng.random()) / tries) * MIB)
 
         def refuse(limit: int = limit) -> None:
             resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
