@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Ratio:
-    """A ratio and what it shall be: at most, or at least, a number, or anything."""
+    """A ratio and what it shall be: at most, or at least, a number."""
 
     name: str
     value: float
@@ -14,8 +14,6 @@ class Ratio:
     at_least: float | None = None
 
     def row(self) -> list[str]:
-        if self.at_most is None and self.at_least is None:
-            return [self.name, number(self.value), "", ""]
         reached = (self.at_most is None or self.value <= self.at_most) and (
             self.at_least is None or self.value >= self.at_least
         )
