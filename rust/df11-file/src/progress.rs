@@ -229,8 +229,9 @@ impl Progress {
         self.work.store(0, Relaxed);
     }
 
-    pub(crate) fn add_out(&self, bytes: u64) {
-        self.bytes_out.fetch_add(bytes, Relaxed);
+    /// Returns how many were written in all.
+    pub(crate) fn add_out(&self, bytes: u64) -> u64 {
+        self.bytes_out.fetch_add(bytes, Relaxed) + bytes
     }
 
     pub(crate) fn enter_unit(&self, index: usize) {

@@ -29,10 +29,7 @@ use crate::{
 /// Tasks, results, and the memory between them.
 pub struct Flow<'a> {
     progress: &'a Progress,
-    spans: Receiver<Result<Span>>,
-    tasks: Sender<Task>,
-    finished: Sender<Finished>,
-    done: Receiver<Done>,
+    channels: Channels,
     pieces: Vec<EncodedPiece>,
     /// Pieces that wait for an earlier one, by unit and index in it.
     waiting: Vec<(usize, usize, EncodedPiece)>,
@@ -78,18 +75,9 @@ impl<'a> Flow<'a> {
     ) -> Self {
         let width = Self::width(budget);
         let most_open = width + 1;
-        let Channels {
-            spans,
-            tasks,
-            finished,
-            done,
-        } = channels;
         Self {
             progress,
-            spans,
-            tasks,
-            finished,
-            done,
+            channels,
             // One is being written.
             pieces: (0..=width)
                 .map(|_| EncodedPiece::with_capacity(PIECE_WEIGHTS as usize))
@@ -113,8 +101,8 @@ impl<'a> Flow<'a> {
         loop {
             self.progress.check_cancelled()?;
             select! {
-                recv(self.done) -> done => self.take(done.map_err(|_| stopped())?)?,
-                recv(self.spans) -> span => return received(span, self.progress),
+                recv(self.channels.done) -> done => self.take(done.map_err(|_| stopped())?)?,
+                recv(self.channels.spans) -> span => return received(span, self.progress),
             }
         }
     }
@@ -185,7 +173,7 @@ impl<'a> Flow<'a> {
                 piece: first + in_span,
                 memory,
             };
-            self.tasks.send(task).map_err(|_| stopped())?;
+            self.channels.tasks.send(task).map_err(|_| stopped())?;
         }
         Ok(())
     }
@@ -211,7 +199,7 @@ impl<'a> Flow<'a> {
     /// Waits for a result.
     fn take_one(&mut self) -> Result<()> {
         self.progress.check_cancelled()?;
-        let done = self.done.recv().map_err(|_| stopped())?;
+        let done = self.channels.done.recv().map_err(|_| stopped())?;
         self.take(done)
     }
 
@@ -275,7 +263,10 @@ impl<'a> Flow<'a> {
                 index: in_unit,
                 piece,
             };
-            self.finished.send(finished).map_err(|_| stopped())?;
+            self.channels
+                .finished
+                .send(finished)
+                .map_err(|_| stopped())?;
         }
         Ok(())
     }
@@ -293,7 +284,7 @@ impl<'a> Flow<'a> {
                     due,
                     memory,
                 };
-                self.tasks.send(task).map_err(|_| stopped())?;
+                self.channels.tasks.send(task).map_err(|_| stopped())?;
             }
         }
         Ok(())

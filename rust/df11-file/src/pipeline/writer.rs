@@ -46,9 +46,9 @@ pub fn run(
         let outcome = guarded(|| {
             fault::here("write");
             progress.check_cancelled()?;
-            progress.add_out(write(file, &finished)?);
+            let written = progress.add_out(write(file, &finished)?);
             progress.add_stage(finished.piece.sign_mantissa.len() as u64 * 2);
-            flush.written(progress.snapshot().bytes_out)?;
+            flush.written(written)?;
             Ok(front(&finished))
         });
         let (unit, piece) = (finished.unit.index, finished.index);

@@ -65,10 +65,7 @@ pub fn write(job: &Restoration, file: &Output, progress: &Progress) -> Result<()
     };
     progress.set_phase(Phase::Restoring);
     while_flushing(file, &turns, |flush| {
-        writer.all(|bytes| {
-            progress.add_out(bytes);
-            flush.written(progress.snapshot().bytes_out)
-        })
+        writer.all(|bytes| flush.written(progress.add_out(bytes)))
     })?;
     progress.set_phase(Phase::Finishing);
     job.stored.file.check_unchanged()?;
